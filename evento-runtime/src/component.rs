@@ -1,0 +1,286 @@
+//! What the macros emit: one `static` per component, one row per handler. No allocation, no code at start-up.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::context::{ConsumerScope, HandlerContext, MissingDependency};
+use crate::deps::{Deps, Need};
+use crate::error::BoxError;
+use crate::event::EventArgument;
+use crate::outcome::HandlerResult;
+use crate::policy::CheckpointMode;
+
+/// A projector, saga or observer type: what `#[projector]` implements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a component",
+    label = "has no `#[projector]`",
+    note = "put `#[projector(version = 1)]` on `impl {Self}`, or on the unit struct for free functions"
+)]
+pub trait Component: Send + Sync + 'static {
+    /// Everything that is known of it before it exists.
+    const DEF: &'static ComponentDef;
+}
+
+/// A component that free functions may join: a unit struct with `#[projector(..)]`.
+#[diagnostic::on_unimplemented(
+    message = "free functions cannot join `{Self}`",
+    label = "not a unit struct with `#[projector(..)]`",
+    note = "write `#[projector(version = 1)] struct {Self};`"
+)]
+pub trait OpenComponent: Component {}
+
+/// What a component does with events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Keeps a read model. Starts at the beginning of the log.
+    Projector,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Projector => "projector",
+        })
+    }
+}
+
+/// A place in the user's source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// As the compiler names it.
+    pub file: &'static str,
+    /// From 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// How a component's value is made.
+#[derive(Clone, Copy)]
+pub enum Build {
+    /// By its `#[inject]` constructor or `Default`.
+    With {
+        /// Provided types the constructor takes.
+        needs: &'static [Need],
+        /// Makes the value.
+        build: fn(&Deps) -> Result<Arc<dyn Any + Send + Sync>, MissingDependency>,
+    },
+    /// It is a unit struct without data (function style).
+    Unit,
+}
+
+/// Everything known of a component at compile time.
+pub struct ComponentDef {
+    /// Projector, saga or observer.
+    pub kind: Kind,
+    /// Identity, together with the version.
+    pub name: &'static str,
+    /// A new version is a new consumer that starts over.
+    pub version: u32,
+    /// The Rust type.
+    pub type_id: TypeId,
+    /// For messages.
+    pub type_name: fn() -> &'static str,
+    /// Whether the bundle's start waits until it has settled what was there; `None`: not said.
+    pub wait_for_head: Option<bool>,
+    /// Context patterns; empty: not said, which means all.
+    pub contexts: &'static [&'static str],
+    /// `None`: not said.
+    pub checkpoint: Option<CheckpointMode>,
+    /// How its value is made.
+    pub build: Build,
+    /// The `#[on_start]` hook.
+    pub on_start: Option<HookDef>,
+    /// Handlers of the `impl` block; empty for function style.
+    pub handlers: &'static [HandlerDef],
+    /// Whether free functions may join it.
+    pub open: bool,
+    /// Its doc text.
+    pub docs: &'static str,
+    /// Where the `impl` block or the struct stands.
+    pub location: Location,
+    /// `CARGO_PKG_NAME` of its crate.
+    pub package: &'static str,
+    /// `module_path!()` of its place.
+    pub module: &'static str,
+}
+
+impl fmt::Debug for ComponentDef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ComponentDef({} {} v{} at {})", self.kind, self.name, self.version, self.location)
+    }
+}
+
+/// A method run once per component version before its first event.
+#[derive(Clone, Copy)]
+pub struct HookDef {
+    /// Method name.
+    pub method: &'static str,
+    /// Provided types it takes, one list an argument.
+    pub needs: &'static [&'static [Need]],
+    /// Calls it.
+    pub invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
+    /// Where it stands.
+    pub location: Location,
+}
+
+/// How a handler is called.
+#[derive(Clone, Copy)]
+pub enum Invoke {
+    /// An `async fn`.
+    Async(fn(HandlerContext) -> BoxFuture<'static, HandlerResult>),
+    /// A plain `fn`: never runs on an async worker.
+    Blocking(fn(HandlerContext) -> HandlerResult),
+}
+
+/// One handler. Built by `const` methods, so that generated code stays one call.
+#[derive(Clone, Copy)]
+pub struct HandlerDef {
+    /// Method or function name.
+    pub method: &'static str,
+    /// The names it is called for; `None` for the catch-all.
+    pub names: Option<(&'static str, &'static [&'static str])>,
+    /// Whether its event supplies a key of its own.
+    pub has_key: bool,
+    /// The executor it names.
+    pub executor: Option<&'static str>,
+    /// Further attempts; -1 for ever; `None`: not said.
+    pub retry: Option<i32>,
+    /// Delay before the first further attempt.
+    pub retry_delay: Option<Duration>,
+    /// Longest delay.
+    pub max_delay: Option<Duration>,
+    /// Provided types it takes, one list an argument.
+    pub needs: &'static [&'static [Need]],
+    /// Calls it.
+    pub invoke: Invoke,
+    /// Its doc text.
+    pub docs: &'static str,
+    /// Where its name stands.
+    pub location: Location,
+    /// `CARGO_PKG_NAME` of its crate.
+    pub package: &'static str,
+    /// `module_path!()` of its place.
+    pub module: &'static str,
+}
+
+impl HandlerDef {
+    /// A handler of events of type `E`.
+    #[must_use]
+    pub const fn new<E: EventArgument>(method: &'static str, location: Location, invoke: Invoke) -> Self {
+        Self {
+            method,
+            names: E::NAMES,
+            has_key: E::HAS_KEY,
+            executor: None,
+            retry: None,
+            retry_delay: None,
+            max_delay: None,
+            needs: &[],
+            invoke,
+            docs: "",
+            location,
+            package: "",
+            module: "",
+        }
+    }
+
+    /// Names its executor.
+    #[must_use]
+    pub const fn executor(mut self, name: &'static str) -> Self {
+        self.executor = Some(name);
+        self
+    }
+
+    /// Sets its further attempts.
+    #[must_use]
+    pub const fn retry(mut self, retry: i32) -> Self {
+        self.retry = Some(retry);
+        self
+    }
+
+    /// Sets its first delay, in microseconds.
+    #[must_use]
+    pub const fn retry_delay(mut self, micros: u64) -> Self {
+        self.retry_delay = Some(Duration::from_micros(micros));
+        self
+    }
+
+    /// Sets its longest delay, in microseconds.
+    #[must_use]
+    pub const fn max_delay(mut self, micros: u64) -> Self {
+        self.max_delay = Some(Duration::from_micros(micros));
+        self
+    }
+
+    /// Lists what its arguments ask for.
+    #[must_use]
+    pub const fn needs(mut self, needs: &'static [&'static [Need]]) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    /// Its doc text.
+    #[must_use]
+    pub const fn docs(mut self, docs: &'static str) -> Self {
+        self.docs = docs;
+        self
+    }
+
+    /// Its crate and module.
+    #[must_use]
+    pub const fn origin(mut self, package: &'static str, module: &'static str) -> Self {
+        self.package = package;
+        self.module = module;
+        self
+    }
+
+    /// The event it is for, for messages.
+    #[must_use]
+    pub const fn event_name(&self) -> &'static str {
+        match self.names {
+            Some((name, _)) => name,
+            None => "RawEvent",
+        }
+    }
+}
+
+impl fmt::Debug for HandlerDef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HandlerDef({} for {} at {})", self.method, self.event_name(), self.location)
+    }
+}
+
+/// A free function that joins a component.
+pub struct FreeHandler {
+    /// The component it joins.
+    pub component: &'static ComponentDef,
+    /// The row.
+    pub handler: HandlerDef,
+}
+
+/// What generated code submits to the registry.
+pub enum Registered {
+    /// A component.
+    Component(&'static ComponentDef),
+    /// A free function.
+    Handler(&'static FreeHandler),
+    /// A crate named in `link!`.
+    Linked {
+        /// `CARGO_PKG_NAME` cannot be had from outside; the path as written.
+        crate_name: &'static str,
+        /// Where `link!` stands.
+        location: Location,
+    },
+}
+
+inventory::collect!(Registered);

@@ -1,0 +1,194 @@
+//! What a handler may ask for, beside its event.
+
+use std::any::Any;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::deps::{Deps, Need};
+use crate::event::{EventId, Metadata, Position, StoredEvent};
+use crate::identity::ConsumerId;
+
+/// What all calls of one consumer have in common.
+pub struct ConsumerScope {
+    /// Who is called.
+    pub consumer: ConsumerId,
+    /// The component's value; the shims know its type.
+    pub component: Arc<dyn Any + Send + Sync>,
+    /// The bundle's provided values.
+    pub deps: Deps,
+    /// Fires when nothing more is to be begun.
+    pub stop: Stop,
+}
+
+/// One attempt of one event: what extractors read.
+#[derive(Clone)]
+pub struct HandlerContext {
+    scope: Arc<ConsumerScope>,
+    event: Arc<StoredEvent>,
+    attempt: u32,
+}
+
+impl HandlerContext {
+    /// For attempt number `attempt`, from 1.
+    #[must_use]
+    pub const fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
+        Self { scope, event, attempt }
+    }
+
+    /// The recorded event.
+    #[must_use]
+    pub const fn event(&self) -> &Arc<StoredEvent> {
+        &self.event
+    }
+
+    /// The consumer that is called.
+    #[must_use]
+    pub fn consumer(&self) -> &ConsumerId {
+        &self.scope.consumer
+    }
+
+    /// The provided values.
+    #[must_use]
+    pub fn deps(&self) -> &Deps {
+        &self.scope.deps
+    }
+
+    /// The component's value.
+    #[must_use]
+    pub fn component(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.scope.component
+    }
+
+    /// The number of this attempt, from 1.
+    #[must_use]
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+}
+
+/// Anything a handler may take after its event.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be extracted from an event",
+    label = "not something a handler can ask for",
+    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Stop` and `Dep<T>`"
+)]
+pub trait FromContext: Sized + Send {
+    /// Provided types it asks for; a missing one stops the launch.
+    const NEEDS: &'static [Need] = &[];
+
+    /// The value for this attempt.
+    ///
+    /// # Errors
+    /// [`MissingDependency`], which a launched bundle has ruled out.
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency>;
+}
+
+/// Anything an `#[on_start]` hook may take.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be extracted before the first event",
+    label = "not something `#[on_start]` can ask for",
+    note = "an `#[on_start]` hook may ask for `Dep<T>`"
+)]
+pub trait FromStart: Sized + Send {
+    /// Provided types it asks for; a missing one stops the launch.
+    const NEEDS: &'static [Need] = &[];
+
+    /// The value.
+    ///
+    /// # Errors
+    /// [`MissingDependency`], which a launched bundle has ruled out.
+    fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency>;
+}
+
+/// A value that nobody provided.
+#[derive(Debug, thiserror::Error)]
+#[error("no `{0}` was provided; add `.provide(..)` to the bundle builder")]
+pub struct MissingDependency(pub &'static str);
+
+/// A provided value: `Dep(smtp): Dep<Smtp>`.
+#[derive(Debug, Clone)]
+pub struct Dep<T>(pub T);
+
+impl<T> Deref for Dep<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> FromContext for Dep<T> {
+    const NEEDS: &'static [Need] = &[Need::of::<T>()];
+
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        context.deps().get().map(Self).ok_or(MissingDependency(std::any::type_name::<T>()))
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> FromStart for Dep<T> {
+    const NEEDS: &'static [Need] = &[Need::of::<T>()];
+
+    fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency> {
+        scope.deps.get().map(Self).ok_or(MissingDependency(std::any::type_name::<T>()))
+    }
+}
+
+impl FromContext for Metadata {
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        Ok(Self::new(Arc::clone(context.event())))
+    }
+}
+
+impl FromContext for Position {
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        Ok(context.event().position.clone())
+    }
+}
+
+impl FromContext for EventId {
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        Ok(context.event().id)
+    }
+}
+
+/// The number of this attempt of this event, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Attempt(pub u32);
+
+impl FromContext for Attempt {
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        Ok(Self(context.attempt()))
+    }
+}
+
+/// Fires when the bundle stops, so that a long handler can end early. What it returns still counts.
+#[derive(Debug, Clone)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Follows a stop signal.
+    #[must_use]
+    pub const fn new(signal: watch::Receiver<bool>) -> Self {
+        Self(signal)
+    }
+
+    /// Whether it fired.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until it fires. Cancel-safe.
+    pub async fn stopped(&mut self) {
+        // The sender is gone only when the bundle is gone: that is a stop as well.
+        let _ = self.0.wait_for(|stopping| *stopping).await;
+    }
+}
+
+impl FromContext for Stop {
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        Ok(context.scope.stop.clone())
+    }
+}

@@ -1,0 +1,71 @@
+//! The values a bundle provides to constructors and handlers, by type.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A type that a constructor or an extractor asks for; known before anything runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    type_id: TypeId,
+    type_name: fn() -> &'static str,
+}
+
+impl Need {
+    /// The need for a provided value of type `T`.
+    #[must_use]
+    pub const fn of<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T> }
+    }
+
+    /// The type, as a map key.
+    #[must_use]
+    pub const fn type_id(&self) -> TypeId {
+        self.type_id
+    }
+
+    /// Its name, for messages only.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        (self.type_name)()
+    }
+}
+
+/// Provided values by type. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Deps(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl Deps {
+    /// With one more value; `None` gives back nothing if the type is there already.
+    pub fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> bool {
+        let map = Arc::make_mut(&mut self.0);
+        map.insert(TypeId::of::<T>(), Arc::new(value)).is_none()
+    }
+
+    /// A clone of the provided value.
+    #[must_use]
+    pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
+        self.0.get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
+    }
+
+    /// Whether a type is provided.
+    #[must_use]
+    pub fn contains(&self, need: &Need) -> bool {
+        self.0.contains_key(&need.type_id)
+    }
+
+    /// Takes over what `other` provides and this does not.
+    pub fn fill_from(&mut self, other: &Self) {
+        let map = Arc::make_mut(&mut self.0);
+        for (type_id, value) in other.0.iter() {
+            map.entry(*type_id).or_insert_with(|| Arc::clone(value));
+        }
+    }
+}
+
+impl std::fmt::Debug for Deps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Values may be secrets; their number is all there is to say.
+        write!(f, "Deps({} values)", self.0.len())
+    }
+}

@@ -1,0 +1,45 @@
+//! A consumer as the launch decided it: every setting resolved, every name bound.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::component::{HookDef, Invoke};
+use crate::executor::ConsumerExecutor;
+use crate::identity::ConsumerId;
+use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
+
+/// One consumer, ready to run.
+#[derive(Clone)]
+pub struct ConsumerPlan {
+    /// Who.
+    pub id: ConsumerId,
+    /// The component's value.
+    pub component: Arc<dyn Any + Send + Sync>,
+    /// For its handlers with an executor.
+    pub mode: CheckpointMode,
+    /// Whether the bundle's start waits for it.
+    pub wait_for_head: bool,
+    /// Run once per component version before its first event.
+    pub on_start: Option<HookDef>,
+    /// At least one; no two for one event name.
+    pub handlers: Vec<HandlerPlan>,
+    /// Sizes and times.
+    pub settings: LoopSettings,
+}
+
+/// One handler, ready to run.
+#[derive(Clone)]
+pub struct HandlerPlan {
+    /// For people: `OrderView::placed`.
+    pub label: String,
+    /// The method, as dead letters name it.
+    pub method: &'static str,
+    /// The recorded names it is called for; `None` for the catch-all.
+    pub names: Option<Vec<&'static str>>,
+    /// How it is called.
+    pub invoke: Invoke,
+    /// How it is tried again.
+    pub retry: RetryPolicy,
+    /// Where it runs; `None`: in the consumer's own loop, one event after the other.
+    pub executor: Option<Arc<dyn ConsumerExecutor>>,
+}

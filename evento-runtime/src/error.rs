@@ -1,0 +1,289 @@
+//! The errors of the runtime. Each says what to do, keeps its cause, and never carries a secret.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Any error, boxed. What a handler may return converts into it.
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
+
+/// What `main` returns: `fn main() -> evento_runtime::Result`.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
+/// Any error at all, printed for people.
+///
+/// `fn main() -> Result<_, E>` prints `{:?}` of its error. Here that is the launch report, or the message
+/// with its causes below it, instead of a struct with quotes.
+pub struct Error(BoxError);
+
+impl Error {
+    /// The error inside, to be matched with `downcast_ref`.
+    #[must_use]
+    pub fn inner(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        self.0.as_ref()
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, "\n  caused by: {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// What went wrong in a store, as far as an answer to it differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// Another process holds a lock for longer than the busy time-out, or a connection could not be had in time.
+    Busy,
+    /// No space left where the store writes.
+    Full,
+    /// The store may be read only.
+    ReadOnly,
+    /// The file, database or table does not exist.
+    Missing,
+    /// What is there is not a database of this kind.
+    NotADatabase,
+    /// The schema was made by a newer version of this crate.
+    NewerSchema,
+    /// Access denied by the store or the file system.
+    Denied,
+    /// The connection broke; the outcome of what was under way is unknown.
+    Connection,
+    /// The write came from an ownership that is over: a later epoch exists.
+    Fenced,
+    /// Stored bytes cannot be understood.
+    Corrupt,
+    /// A setting of the store is not usable.
+    Config,
+    /// This task already holds the store's only writer and asked for it again.
+    WriterHeld,
+    /// The store was closed.
+    Closed,
+    /// Anything else; the cause says what.
+    Other,
+}
+
+impl StoreErrorKind {
+    /// Whether the same call may succeed later without anybody changing anything.
+    #[must_use]
+    pub const fn is_transient(self) -> bool {
+        matches!(self, Self::Busy | Self::Connection | Self::Full)
+    }
+
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Busy => "is busy: another process holds its lock; close what else writes to it, or wait",
+            Self::Full => "has no space left; free some, then everything resumes by itself",
+            Self::ReadOnly => "can be read only; make the file and its folder writable for this process",
+            Self::Missing => "does not exist; create its folder or correct the path",
+            Self::NotADatabase => "is not a database of this kind; correct the path or move the file away",
+            Self::NewerSchema => "was made by a newer version of evento; run that version or newer",
+            Self::Denied => "refused access; check the rights of this process on the file and its folder",
+            Self::Connection => "lost its connection; the outcome of what was under way is unknown",
+            Self::Fenced => "refused a write of an ownership that is over; another instance owns the consumer now",
+            Self::Corrupt => "holds bytes that cannot be understood",
+            Self::Config => "has a setting that cannot be used",
+            Self::WriterHeld => {
+                "has one writer and this task holds it already; drop the guard first, or emit events through `Outbox`"
+            }
+            Self::Closed => "was closed",
+            Self::Other => "failed",
+        }
+    }
+}
+
+/// A failure of a store: which one, what kind, what to do.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    store: String,
+    detail: Option<String>,
+    source: Option<BoxError>,
+}
+
+impl StoreError {
+    /// An error of `store`, named without any credential: a path, or host and database.
+    #[must_use]
+    pub fn new(kind: StoreErrorKind, store: impl Into<String>) -> Self {
+        Self { kind, store: store.into(), detail: None, source: None }
+    }
+
+    /// Adds what exactly was found, as half a sentence.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<BoxError>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// The store it happened in.
+    #[must_use]
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "store `{}` {}", self.store, self.kind.sentence())?;
+        match &self.detail {
+            Some(detail) => write!(f, " ({detail})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for StoreError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|error| error as &(dyn StdError + 'static))
+    }
+}
+
+/// Why events were not appended. Nothing of the batch was stored, except where a variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// The stream is not at the version the caller expected.
+    #[error("stream `{key}` is at version {actual}, expected {expected}; read it again and decide anew")]
+    Conflict {
+        /// Key of the stream.
+        key: String,
+        /// What the caller expected, as `new` or a number.
+        expected: String,
+        /// The version found; 0 for a stream without events.
+        actual: u64,
+    },
+    /// The same id was appended before with other bytes.
+    #[error("event id {id} was used before for another event; an id names one fact for ever")]
+    IdReused {
+        /// The id in question.
+        id: crate::event::EventId,
+    },
+    /// Some events of the batch are stored already and some are not.
+    #[error("{known} of {total} events of the batch are known already; a batch is wholly new or wholly known")]
+    PartlyKnown {
+        /// How many are stored.
+        known: usize,
+        /// How many the batch has.
+        total: usize,
+    },
+    /// The key given to `append` and the key of the event differ.
+    #[error("`append` was given key `{given}`, but event `{event}` says its key is `{own}`; leave one of them out")]
+    KeyMismatch {
+        /// Event name.
+        event: String,
+        /// Key given by the caller.
+        given: String,
+        /// Key the event supplies.
+        own: String,
+    },
+    /// A version was expected, but the batch has no single stream.
+    #[error("an expected version needs one key for the whole batch; pass the key to `append`")]
+    VersionWithoutKey,
+    /// A key, context or name is not usable.
+    #[error("{what} `{value}` is not usable: {rule}")]
+    Invalid {
+        /// `key`, `context`, `event name`.
+        what: &'static str,
+        /// The value, shortened.
+        value: String,
+        /// What would be right.
+        rule: &'static str,
+    },
+    /// The payload is larger than a store takes.
+    #[error(
+        "payload of event `{event}` has {bytes} bytes, the limit is {limit}; store the bulk elsewhere and refer to it"
+    )]
+    PayloadTooLarge {
+        /// Event name.
+        event: String,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The metadata is larger than a store takes.
+    #[error("metadata of event `{event}` has {bytes} bytes, the limit is {limit}")]
+    MetadataTooLarge {
+        /// Event name.
+        event: String,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// There was nothing to append.
+    #[error("nothing to append: the batch is empty")]
+    Empty,
+    /// The event could not be encoded.
+    #[error("event `{event}` could not be encoded")]
+    Encode {
+        /// Event name.
+        event: String,
+        /// What the encoder said.
+        #[source]
+        source: BoxError,
+    },
+    /// The store failed. With [`StoreErrorKind::Connection`] the outcome is unknown: append again with the same ids.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a running bundle ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The launch was refused; nothing runs.
+    #[error(transparent)]
+    Launch(#[from] crate::bundle::LaunchError),
+    /// A store could not be opened or read at the start.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A component's `#[on_start]` hook failed.
+    #[error("`{hook}` failed; `{component}` has not started")]
+    OnStart {
+        /// Component and method.
+        hook: String,
+        /// The component.
+        component: String,
+        /// What the hook returned.
+        #[source]
+        source: BoxError,
+    },
+    /// The deadline of the stop came before these had finished.
+    #[error("stopped at its deadline with {} still running: {}", .stragglers.len(), .stragglers.join(", "))]
+    Stragglers {
+        /// `consumer: handler at position`, one a straggler.
+        stragglers: Vec<String>,
+    },
+}

@@ -1,0 +1,231 @@
+//! Settings with units and defaults, and the pure values that decide about retries.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::outcome::ErrorClass;
+
+/// When a handler that runs on an executor counts as covered by the checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum CheckpointMode {
+    /// Once it has started. A hard kill loses what was running: at most the capacity of its executors. The default,
+    /// as in the reference system.
+    #[default]
+    OnStart,
+    /// Once it is settled. A hard kill loses nothing; what was open runs again.
+    Watermark,
+}
+
+impl fmt::Display for CheckpointMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OnStart => "on-start",
+            Self::Watermark => "watermark",
+        })
+    }
+}
+
+/// How often and how fast a failed event is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Further attempts after the first; `None` for ever.
+    pub retries: Option<u32>,
+    /// Delay before the first further attempt; doubles from there. Default 1 s.
+    pub delay: Duration,
+    /// No delay is longer, before the ± 20 % of jitter. Default 30 s.
+    pub max_delay: Duration,
+}
+
+/// Default of [`RetryPolicy::delay`].
+pub const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Default of [`RetryPolicy::max_delay`].
+pub const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(30);
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { retries: None, delay: DEFAULT_RETRY_DELAY, max_delay: DEFAULT_MAX_DELAY }
+    }
+}
+
+impl RetryPolicy {
+    /// The delay before further attempt `k`, from 1: `delay · 2^(k-1)`, capped, then ± 20 %.
+    ///
+    /// `jitter` is a number in `0.0..1.0`; 0.5 gives the delay itself. Saturates for every `k`.
+    #[must_use]
+    pub fn backoff(&self, k: u32, jitter: f64) -> Duration {
+        let factor = 1_u32.checked_shl(k.saturating_sub(1)).unwrap_or(u32::MAX);
+        let capped = self.delay.saturating_mul(factor).min(self.max_delay);
+        capped.mul_f64(0.8 + 0.4 * jitter.clamp(0.0, 1.0))
+    }
+}
+
+/// The path an event takes through a consumer, as far as failures are treated differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// A handler without an executor.
+    Sequential,
+    /// A handler on an executor, under the given mode.
+    Executor(CheckpointMode),
+}
+
+/// What to do about a failed attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Try again after this delay.
+    Retry(Duration),
+    /// Give it to the dead letters.
+    DeadLetter,
+}
+
+/// The retry state of one event: how many attempts it has spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RetryPlan {
+    /// Attempts that failed and count against the budget.
+    spent: u32,
+    /// Failures in a row that do not count (the world around was not ready).
+    transient: u32,
+}
+
+impl RetryPlan {
+    /// The number of the attempt that runs next, from 1.
+    #[must_use]
+    pub const fn attempt(&self) -> u32 {
+        self.spent.saturating_add(self.transient).saturating_add(1)
+    }
+
+    /// Notes a failure and decides. `asked` is a delay the handler asked for itself.
+    #[must_use]
+    pub fn failed(
+        &mut self,
+        policy: &RetryPolicy,
+        path: Path,
+        class: ErrorClass,
+        asked: Option<Duration>,
+        jitter: f64,
+    ) -> Decision {
+        let free = class == ErrorClass::Transient && path != Path::Executor(CheckpointMode::OnStart);
+        if class == ErrorClass::Permanent {
+            self.spent = self.spent.saturating_add(1);
+            return Decision::DeadLetter;
+        }
+        let k = if free {
+            self.transient = self.transient.saturating_add(1);
+            self.transient
+        } else {
+            self.transient = 0;
+            self.spent = self.spent.saturating_add(1);
+            // `-1` under an executor is one attempt: a retry for ever would keep its permit or its key for ever.
+            let budget = match (policy.retries, path) {
+                (None, Path::Executor(_)) => Some(0),
+                (retries, _) => retries,
+            };
+            if budget.is_some_and(|budget| self.spent > budget) {
+                return Decision::DeadLetter;
+            }
+            self.spent
+        };
+        Decision::Retry(asked.unwrap_or_else(|| policy.backoff(k, jitter)))
+    }
+}
+
+/// Sizes and times of a consumer's loop. One `Default`, every field public.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoopSettings {
+    /// Events read at once. Default 500.
+    pub page: usize,
+    /// Events read ahead of what has started. Default 1,024.
+    pub look_ahead: usize,
+    /// Payload bytes read ahead. Default 16 MiB.
+    pub look_ahead_bytes: usize,
+    /// Deliveries that would run again if the process died now. Default 1,024.
+    pub window: usize,
+    /// A checkpoint is written after so many settled deliveries. Default 256; 1 writes before the next one starts.
+    pub checkpoint_every: usize,
+    /// … or after this time, whichever comes first. Default 100 ms.
+    pub checkpoint_interval: Duration,
+    /// How long a delivery waits for a permit before it counts as rejected. Default 5 s.
+    pub admission_wait: Duration,
+    /// First pause when there is nothing to read and no hint came. Default 100 ms.
+    pub poll_min: Duration,
+    /// Longest pause of that kind. Default 1 s.
+    pub poll_max: Duration,
+}
+
+impl Default for LoopSettings {
+    fn default() -> Self {
+        Self {
+            page: 500,
+            look_ahead: 1_024,
+            look_ahead_bytes: 16 * 1_024 * 1_024,
+            window: 1_024,
+            checkpoint_every: 256,
+            checkpoint_interval: Duration::from_millis(100),
+            admission_wait: Duration::from_secs(5),
+            poll_min: Duration::from_millis(100),
+            poll_max: Duration::from_secs(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn backoff_never_overflows_and_keeps_its_bounds(k: u32, millis in 0_u64..10_000_000, cap in 0_u64..10_000_000, jitter in 0.0..1.0_f64) {
+            let policy = RetryPolicy { retries: None, delay: Duration::from_millis(millis), max_delay: Duration::from_millis(cap) };
+            let delay = policy.backoff(k, jitter);
+            prop_assert!(delay <= policy.max_delay.mul_f64(1.2));
+            prop_assert!(delay >= policy.delay.min(policy.max_delay).mul_f64(0.79));
+        }
+
+        #[test]
+        fn an_ordinary_error_gets_n_further_attempts_on_every_path(n in 0_u32..50) {
+            let policy = RetryPolicy { retries: Some(n), ..RetryPolicy::default() };
+            for path in [Path::Sequential, Path::Executor(CheckpointMode::OnStart), Path::Executor(CheckpointMode::Watermark)] {
+                let mut plan = RetryPlan::default();
+                let mut attempts = 1;
+                while plan.failed(&policy, path, ErrorClass::Ordinary, None, 0.5) != Decision::DeadLetter {
+                    attempts += 1;
+                }
+                prop_assert_eq!(attempts, n + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn transient_spends_no_budget_but_under_on_start() {
+        let policy = RetryPolicy { retries: Some(2), ..RetryPolicy::default() };
+        for path in [Path::Sequential, Path::Executor(CheckpointMode::Watermark)] {
+            let mut plan = RetryPlan::default();
+            for _ in 0..100 {
+                assert!(matches!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::Retry(_)));
+            }
+            assert!(matches!(plan.failed(&policy, path, ErrorClass::Ordinary, None, 0.5), Decision::Retry(_)));
+        }
+        let mut plan = RetryPlan::default();
+        let path = Path::Executor(CheckpointMode::OnStart);
+        assert!(matches!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::Retry(_)));
+        assert!(matches!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::Retry(_)));
+        assert_eq!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::DeadLetter);
+    }
+
+    #[test]
+    fn for_ever_is_for_ever_only_without_an_executor() {
+        let policy = RetryPolicy::default();
+        let mut plan = RetryPlan::default();
+        for _ in 0..1_000 {
+            assert!(matches!(
+                plan.failed(&policy, Path::Sequential, ErrorClass::Ordinary, None, 0.5),
+                Decision::Retry(_)
+            ));
+        }
+        let mut plan = RetryPlan::default();
+        let path = Path::Executor(CheckpointMode::Watermark);
+        assert_eq!(plan.failed(&policy, path, ErrorClass::Ordinary, None, 0.5), Decision::DeadLetter);
+    }
+}

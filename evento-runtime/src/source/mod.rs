@@ -1,0 +1,96 @@
+//! Where events come from, and where new ones are put.
+
+mod append;
+mod filter;
+
+pub use append::{Append, Appended, Expected, MAX_METADATA, MAX_PAYLOAD, PreparedEvent, StreamKey, WARN_PAYLOAD};
+pub use filter::EventFilter;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::error::{AppendError, StoreError};
+use crate::event::{Position, StoredEvent};
+
+/// How much a fetch may return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FetchLimits {
+    /// Events at most; at least 1.
+    pub events: usize,
+    /// Payload and metadata bytes after which the page ends; one event is always returned, however large.
+    pub bytes: usize,
+}
+
+/// A page of a source.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// Matching events, ascending, all above the position asked for.
+    pub events: Vec<StoredEvent>,
+    /// Every match at or below it is in `events` or was asked past. A full page: its last event. Otherwise the
+    /// highest position below which nothing can appear any more, matching or not. `None`: the source is empty.
+    pub read_to: Option<Position>,
+    /// Whether more may be there right now: the page ended because it was full.
+    pub more: bool,
+}
+
+/// Whether a stored position still means something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PositionCheck {
+    /// Reading can go on from it.
+    Usable,
+    /// The source no longer has what follows it, or never had it: another source, a restored backup, a truncation.
+    HistoryLost(String),
+}
+
+/// An ordered, append-only feed.
+///
+/// What is committed is delivered, even if a lower position commits later: a source never returns a `read_to`
+/// at or above a position that a running writer may still fill.
+#[async_trait]
+pub trait EventSource: Send + Sync + 'static {
+    /// For messages: a path, or host and database. Never a credential.
+    fn describe(&self) -> String;
+
+    /// Matching events after `after` (`None`: from the beginning).
+    ///
+    /// # Errors
+    /// The store failed; nothing is known about the page.
+    async fn fetch(
+        &self,
+        after: Option<&Position>,
+        limits: FetchLimits,
+        filter: &EventFilter,
+    ) -> Result<Batch, StoreError>;
+
+    /// The events at exactly these positions, ascending; absent ones are left out.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// The highest position below which nothing can appear any more; `None` for an empty source.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn head(&self) -> Result<Option<Position>, StoreError>;
+
+    /// Whether a stored checkpoint's position belongs to this source.
+    ///
+    /// # Errors
+    /// The store failed; ask again later.
+    async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError>;
+
+    /// Changes when there may be something new. A hint: a missed one costs a poll, never an event.
+    fn wake(&self) -> watch::Receiver<u64>;
+}
+
+/// A source that takes new events as well.
+#[async_trait]
+pub trait EventStore: EventSource {
+    /// Stores a prepared batch, wholly or not at all.
+    ///
+    /// # Errors
+    /// See [`AppendError`]. Dropping the future does not stop the work.
+    async fn append(&self, batch: Append) -> Result<Appended, AppendError>;
+}

@@ -1,0 +1,93 @@
+//! An event that could not be handled, with all that is needed to understand it and to try again.
+
+use std::error::Error as StdError;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::event::{StoredEvent, Timestamp};
+use crate::identity::ConsumerId;
+use crate::outcome::ErrorClass;
+
+/// Error text kept with a dead letter: 16 KiB.
+pub const MAX_ERROR_TEXT: usize = 16 * 1_024;
+
+/// What an engine gives to a store. One row per (consumer, event): a second one adds its attempts to the first,
+/// keeps the first failure and replaces the rest.
+#[derive(Debug, Clone)]
+pub struct DeadLetter {
+    /// The event with its raw bytes.
+    pub event: Arc<StoredEvent>,
+    /// The handler's method.
+    pub handler: String,
+    /// How the last failure was treated.
+    pub class: ErrorClass,
+    /// The last error with its causes; see [`error_text`].
+    pub error: String,
+    /// Attempts that were made.
+    pub attempts: u32,
+    /// When the first failed.
+    pub first_failed_at: Timestamp,
+    /// When the last failed.
+    pub last_failed_at: Timestamp,
+}
+
+/// A dead letter as a store holds it.
+#[derive(Debug, Clone)]
+pub struct StoredDeadLetter {
+    /// Whose it is.
+    pub consumer: ConsumerId,
+    /// What was stored, attempts summed up.
+    pub letter: DeadLetter,
+}
+
+/// An error with its causes, one a line, fit for every store: no NUL, at most `limit` bytes, cut at a character
+/// with a mark.
+#[must_use]
+pub fn error_text(error: &(dyn StdError + 'static), limit: usize) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let separator = if text.is_empty() { "" } else { "\ncaused by: " };
+        // Writing to a `String` cannot fail; what a broken `Display` answers is no reason to lose the rest.
+        let _ = write!(text, "{separator}{error}");
+        if text.len() > limit {
+            break;
+        }
+        next = error.source();
+    }
+    if text.contains('\0') {
+        text = text.replace('\0', "\u{2400}");
+    }
+    if text.len() > limit {
+        const MARK: &str = "… (cut)";
+        let mut end = limit.saturating_sub(MARK.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str(MARK);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::BoxError;
+
+    #[test]
+    fn error_text_fits_whatever_the_error_says() {
+        let error: BoxError = "é\0".repeat(1_000_000).into();
+        let text = error_text(error.as_ref(), MAX_ERROR_TEXT);
+        assert!(text.len() <= MAX_ERROR_TEXT);
+        assert!(text.ends_with("(cut)"));
+        assert!(!text.contains('\0'));
+    }
+
+    #[test]
+    fn causes_are_told_in_order() {
+        let cause = std::io::Error::other("disk");
+        let error = crate::error::StoreError::new(crate::error::StoreErrorKind::Other, "x.db").caused_by(cause);
+        assert_eq!(error_text(&error, 1_000), "store `x.db` failed\ncaused by: disk");
+    }
+}

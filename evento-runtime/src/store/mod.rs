@@ -1,0 +1,195 @@
+//! What the engines keep: checkpoints, ownership, dead letters. The SPIs, and the plain data that passes through them.
+
+mod checkpoint;
+mod dead_letter;
+mod opened;
+
+pub use checkpoint::{Checkpoint, CheckpointEncoding};
+pub use dead_letter::{DeadLetter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
+pub use opened::{CloseStore, Store, StoreConfig, Stores};
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::error::StoreError;
+use crate::event::{Position, Timestamp};
+use crate::identity::{ConsumerId, Epoch, OwnerId};
+use crate::outcome::ErrorClass;
+
+/// The right to work for one consumer, with the epoch that fences its writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// For whom.
+    pub consumer: ConsumerId,
+    /// Who holds it.
+    pub owner: OwnerId,
+    /// Which ownership this is.
+    pub epoch: Epoch,
+}
+
+/// Everything the engines write at once. Data; a store applies it atomically, or in the order of its fields.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Settlement {
+    /// Rows to upsert, before a checkpoint passes their events.
+    pub dead_letters: Vec<DeadLetter>,
+    /// The failures to show, whole; `None` leaves what is stored.
+    pub errors: Option<ErrorHistory>,
+    /// The component's `#[on_start]` hook has run for this version.
+    pub started: bool,
+    /// How far the consumer has come; `None` leaves what is stored.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// What is stored for a consumer.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConsumerState {
+    /// `None` before the first write.
+    pub checkpoint: Option<Checkpoint>,
+    /// The highest epoch the store has seen for it.
+    pub epoch: Epoch,
+    /// What pause sets. A consumer nobody paused is enabled.
+    pub enabled: bool,
+    /// Whether the `#[on_start]` hook has run for this bundle, component and version.
+    pub started: bool,
+    /// The latest failures.
+    pub errors: ErrorHistory,
+}
+
+impl Default for ConsumerState {
+    fn default() -> Self {
+        Self { checkpoint: None, epoch: Epoch(0), enabled: true, started: false, errors: ErrorHistory::default() }
+    }
+}
+
+/// The last failures of a consumer, for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ErrorHistory {
+    /// Failed attempts since the last success.
+    pub streak: u64,
+    /// At most [`ErrorHistory::KEPT`], oldest first.
+    pub recent: Vec<Failure>,
+}
+
+impl ErrorHistory {
+    /// How many failures are kept.
+    pub const KEPT: usize = 20;
+
+    /// Adds a failure, forgetting the oldest.
+    pub fn push(&mut self, failure: Failure) {
+        self.streak = self.streak.saturating_add(1);
+        if self.recent.len() >= Self::KEPT {
+            self.recent.remove(0);
+        }
+        self.recent.push(failure);
+    }
+}
+
+/// One failed attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The event.
+    pub position: Position,
+    /// The handler's method.
+    pub handler: String,
+    /// How it was treated.
+    pub class: ErrorClass,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The error with its causes, shortened to 1 KiB.
+    pub error: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Checkpoints, flags and error history. Reading never writes.
+#[async_trait]
+pub trait ConsumerStateStore: Send + Sync + 'static {
+    /// Whether [`settle`](Self::settle) is one transaction.
+    fn atomic(&self) -> bool;
+
+    /// What is stored; the default state for a consumer never heard of.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn load(&self, consumer: &ConsumerId) -> Result<ConsumerState, StoreError>;
+
+    /// The engines' only write. Refused if a higher epoch was ever seen for the consumer; a first write of a higher
+    /// epoch than before is remembered. A checkpoint never moves back within an epoch.
+    ///
+    /// # Errors
+    /// [`Fenced`](crate::error::StoreErrorKind::Fenced): nothing was written and the ownership is over.
+    /// [`Connection`](crate::error::StoreErrorKind::Connection): the outcome is unknown; repeating it is harmless.
+    async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError>;
+
+    /// Pause or resume.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError>;
+
+    /// Every consumer of a bundle that was ever stored, sorted.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
+
+    /// Drops checkpoint, flags, error history and dead letters of all consumers of one component version.
+    /// Answers how many consumers that were.
+    ///
+    /// # Errors
+    /// The store failed, or [`Busy`](crate::error::StoreErrorKind::Busy): one of them is owned right now.
+    async fn forget(&self, bundle: &str, component: &str, version: u32) -> Result<usize, StoreError>;
+}
+
+/// Exclusive ownership of consumers, over all processes.
+#[async_trait]
+pub trait ConsumerLock: Send + Sync + 'static {
+    /// Who this process is.
+    fn owner(&self) -> OwnerId;
+
+    /// How long an ownership lasts without renewal.
+    fn lease_duration(&self) -> Duration;
+
+    /// Takes the consumer if nobody owns it. Never waits for an owner. The new epoch is higher than every one before
+    /// and than `above` (what the state store has seen).
+    ///
+    /// # Errors
+    /// The store failed; nothing is owned.
+    async fn acquire(&self, consumer: &ConsumerId, above: Epoch) -> Result<Option<Lease>, StoreError>;
+
+    /// Extends ownerships, all at once; answers for each whether it is still held. Called from the keeper's thread only.
+    ///
+    /// # Errors
+    /// The store failed; nothing is known.
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<bool>, StoreError>;
+
+    /// Gives an ownership back; any number of times, and after it was lost, harmlessly.
+    ///
+    /// # Errors
+    /// The store failed; the lease will expire by itself.
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
+}
+
+/// Reading dead letters. They are written by [`ConsumerStateStore::settle`] only.
+#[async_trait]
+pub trait DeadEventQueue: Send + Sync + 'static {
+    /// Dead letters of a consumer after a position, ascending, at most `limit`.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn list(
+        &self,
+        consumer: &ConsumerId,
+        after: Option<&Position>,
+        limit: usize,
+    ) -> Result<Vec<StoredDeadLetter>, StoreError>;
+
+    /// How many a consumer has.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,91 @@
+//! A store as configuration, and a store that is open.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{ConsumerLock, ConsumerStateStore, DeadEventQueue};
+use crate::deps::{Deps, Need};
+use crate::error::{AppendError, StoreError};
+use crate::event::NewEvent;
+use crate::source::{Append, Appended, EventStore, Expected, StreamKey};
+
+/// The SPIs an engine works with.
+#[derive(Clone)]
+pub struct Stores {
+    /// Checkpoints and everything settled with them.
+    pub state: Arc<dyn ConsumerStateStore>,
+    /// Ownership.
+    pub lock: Arc<dyn ConsumerLock>,
+    /// Dead letters.
+    pub dead_letters: Arc<dyn DeadEventQueue>,
+}
+
+/// Ends a store: joins what it still does and closes its connections.
+#[async_trait]
+pub trait CloseStore: Send + Sync + 'static {
+    /// Any number of times.
+    async fn close(&self);
+}
+
+/// What `.store(..)` takes: configuration that has done no I/O yet, or a store the user opened.
+#[async_trait]
+pub trait StoreConfig: Send + Sync + 'static {
+    /// For messages and `plan()`: a path, or host and database. Never a credential.
+    fn describe(&self) -> String;
+
+    /// Whether what is stored outlives the process.
+    fn is_durable(&self) -> bool;
+
+    /// Types that the opened store provides to handlers.
+    fn supplies(&self) -> Vec<Need>;
+
+    /// How many handlers can write to it at once; `None`: no such bound.
+    fn writers(&self) -> Option<usize> {
+        None
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// A typed reason that names the store and what to do; nothing is left half made.
+    async fn open(self: Box<Self>) -> Result<Store, StoreError>;
+}
+
+/// An open store: log and SPIs. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    /// The log.
+    pub events: Arc<dyn EventStore>,
+    /// The SPIs.
+    pub stores: Stores,
+    /// What it provides to handlers.
+    pub supplied: Deps,
+    /// How the bundle closes it; `None` where the user opened it and closes it.
+    pub close: Option<Arc<dyn CloseStore>>,
+}
+
+impl Store {
+    /// Appends typed events to a stream. `key: None` leaves the key to the events.
+    ///
+    /// # Errors
+    /// See [`AppendError`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop an append that has begun; append again with the same ids to know.
+    pub async fn append(
+        &self,
+        key: impl Into<StreamKey>,
+        expected: Expected,
+        events: impl IntoIterator<Item = impl Into<NewEvent>>,
+    ) -> Result<Appended, AppendError> {
+        self.events.append(Append::prepare(key, expected, events)?).await
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.events.describe())
+    }
+}

@@ -1,0 +1,8 @@
+//! Locks and atomics, named in one place so that models can replace them.
+
+pub(crate) use std::sync::Mutex;
+
+/// Locks, going on with the value where another thread panicked while holding it: no invariant here spans a panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
