@@ -2,7 +2,9 @@
 
 pub mod bundle;
 pub mod clock;
+pub mod cluster;
 pub mod component;
+pub mod consumer;
 pub mod context;
 pub mod deps;
 pub mod engine;

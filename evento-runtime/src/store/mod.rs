@@ -153,6 +153,11 @@ pub trait ConsumerLock: Send + Sync + 'static {
     /// How long an ownership lasts without renewal.
     fn lease_duration(&self) -> Duration;
 
+    /// How often an ownership is renewed. Default: a third of the lease, less a tenth.
+    fn renew_interval(&self) -> Duration {
+        self.lease_duration().mul_f64(0.3)
+    }
+
     /// Takes the consumer if nobody owns it. Never waits for an owner. The new epoch is higher than every one before
     /// and than `above` (what the state store has seen).
     ///
