@@ -160,6 +160,9 @@ impl Ownership {
             }
             Ended::Lost => {
                 self.show(StallReason::LeaseLost);
+                // Nothing of it is in flight any more. If only the state store saw a later epoch, the lock is still
+                // ours, and in everybody's way.
+                self.give_back(given).await;
                 None
             }
         }

@@ -153,6 +153,12 @@ impl EngineSupervisor {
         self.consumers.iter().map(|consumer| consumer.status.get()).collect()
     }
 
+    /// How many tasks the engines have spawned so far.
+    #[must_use]
+    pub fn tasks_spawned(&self) -> u64 {
+        self.tasks.spawned()
+    }
+
     /// Where each consumer shows itself, sorted.
     #[must_use]
     pub fn status_cells(&self) -> Vec<StatusCell> {
