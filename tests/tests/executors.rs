@@ -1,4 +1,5 @@
 //! Executors through their public face: capacity, fairness, closing, panics, threads.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test may")]
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
