@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
@@ -33,6 +34,24 @@ impl Tasks {
     {
         self.spawned.fetch_add(1, Ordering::Relaxed);
         self.tracker.spawn_blocking(work)
+    }
+
+    /// Like [`spawn`](Self::spawn), on another runtime.
+    pub fn spawn_on<F>(&self, future: F, handle: &Handle) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.0.spawn_on(future, handle)
+    }
+
+    /// Like [`spawn_blocking`](Self::spawn_blocking), on another runtime.
+    pub fn spawn_blocking_on<F, T>(&self, work: F, handle: &Handle) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.0.spawn_blocking_on(work, handle)
     }
 
     /// Runs `future` in a task of its own and waits for it: dropping the returned future does not stop the work.
