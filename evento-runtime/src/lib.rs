@@ -10,8 +10,12 @@ pub mod error;
 pub mod event;
 pub mod executor;
 pub mod identity;
+mod link;
+#[cfg(feature = "macros")]
+mod macros;
 pub mod outcome;
 pub mod policy;
+pub mod prelude;
 pub mod source;
 pub mod store;
 mod sync;
@@ -20,9 +24,14 @@ pub mod task;
 #[doc(hidden)]
 pub mod __private;
 
+// Generated code names the crate from the root; so can the crate's own tests.
+extern crate self as evento_runtime;
+
 pub use context::{Attempt, Dep, FromContext, HandlerContext, Stop};
 pub use error::{AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
+#[cfg(feature = "macros")]
+pub use macros::{Event, event_handler, inject, on_start, projector};
 pub use outcome::{ErrorClass, Flow, HandlerError};
 pub use policy::CheckpointMode;
 pub use source::{Appended, Expected};

@@ -134,6 +134,32 @@ impl<E: Into<BoxError>> IntoOutcome for Result<Flow, E> {
     }
 }
 
+/// What an `#[on_start]` hook may return: nothing, or `Result<(), E>` with any error.
+#[diagnostic::on_unimplemented(
+    message = "an `#[on_start]` hook cannot return `{Self}`",
+    label = "not `()` or `Result<(), E>`",
+    note = "`E` may be any error that converts into `Box<dyn Error + Send + Sync>`"
+)]
+pub trait IntoStarted {
+    /// The result as the engine takes it.
+    ///
+    /// # Errors
+    /// The hook's own error, boxed.
+    fn into_started(self) -> Result<(), BoxError>;
+}
+
+impl IntoStarted for () {
+    fn into_started(self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+impl<E: Into<BoxError>> IntoStarted for Result<(), E> {
+    fn into_started(self) -> Result<(), BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
 /// Knows the errors of one driver; `None` for an error that is not its own.
 pub type Classifier = fn(&(dyn StdError + 'static)) -> Option<ErrorClass>;
 
