@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, UnOp};
 
-use crate::errors::{Errors, did_you_mean, one_of};
+use crate::errors::{Errors, did_you_mean, nearest, one_of};
 use crate::names::{NAME_RULE, is_name, is_rooted};
 
 /// An option an attribute knows.
@@ -47,12 +47,7 @@ pub(crate) const HANDLER: &[Key] = &[
 /// Options of `#[event]` below `#[derive(Event)]`.
 pub(crate) const EVENT: &[Key] = &[
     key("name", "a string", "name = \"OrderPlaced\""),
-    Key {
-        name: "alias",
-        expects: "a string or a list of strings",
-        example: "alias = \"OrderCreated\"",
-        repeats: true,
-    },
+    Key { name: "alias", expects: "a string or a list of strings", example: "alias = \"OrderCreated\"", repeats: true },
     key("context", "a string", "context = \"shop\""),
     key("key", "the name of a field", "key = order_id"),
     CRATE,
@@ -65,11 +60,29 @@ pub(crate) struct Arg {
     pub(crate) value: Expr,
 }
 
+/// What an attribute says.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(crate) list: Vec<Arg>,
+    /// Keys that were given, or meant by a misspelt one: to miss them as well would be a second error for one mistake.
+    meant: Vec<&'static str>,
+}
+
+impl Args {
+    pub(crate) fn meant(&self, key: &str) -> bool {
+        self.meant.contains(&key)
+    }
+}
+
 /// Reads what is between the parentheses of `attribute`. Whatever is wrong is noted, and reading goes on.
-pub(crate) fn read(attribute: &str, keys: &'static [Key], tokens: TokenStream, errors: &mut Errors) -> Vec<Arg> {
+pub(crate) fn read(attribute: &str, keys: &'static [Key], tokens: TokenStream, errors: &mut Errors) -> Args {
     let mut args: Vec<Arg> = Vec::new();
+    let mut meant = Vec::new();
     let mut listed = false;
     for piece in split(tokens) {
+        if let Some(TokenTree::Ident(ident)) = piece.first() {
+            meant.extend(nearest(&ident.unraw().to_string(), keys.iter().map(|key| key.name)));
+        }
         let Some(arg) = read_one(attribute, keys, piece, &mut listed, errors) else { continue };
         if !arg.key.repeats && args.iter().any(|other| other.key.name == arg.key.name) {
             errors.at(arg.span, format_args!("`{}` must be given only once", arg.key.name));
@@ -77,7 +90,7 @@ pub(crate) fn read(attribute: &str, keys: &'static [Key], tokens: TokenStream, e
             args.push(arg);
         }
     }
-    args
+    Args { list: args, meant }
 }
 
 /// At top-level commas; a trailing one is fine.
@@ -293,8 +306,7 @@ pub(crate) fn check_name(key: &str, text: &LitStr, errors: &mut Errors) -> Optio
     None
 }
 
-const UNITS: [(&str, u64); 5] =
-    [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("m", 60_000_000), ("h", 3_600_000_000)];
+const UNITS: [(&str, u64); 5] = [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("m", 60_000_000), ("h", 3_600_000_000)];
 
 /// Half a sentence after "must" on failure.
 fn micros(text: &str) -> Result<u64, String> {
@@ -337,7 +349,8 @@ mod tests {
         let mut errors = Errors::default();
         let tokens = "exector = \"a\", retry, retry = , 3, retry_delay = 5, retry_delay = \"5s\" max_delay = \"6s\"";
         let args = read("#[event_handler]", HANDLER, tokens.parse().unwrap(), &mut errors);
-        assert_eq!(args.len(), 1);
+        assert_eq!(args.list.len(), 1);
+        assert!(args.meant("executor") && args.meant("retry") && !args.meant("max_delay"));
         let count = errors.into_tokens().to_string().matches("compile_error").count();
         assert_eq!(count, 6);
     }

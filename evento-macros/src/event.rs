@@ -29,7 +29,7 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         return expand::event(&event);
     }
     // An `impl` all the same where there can be one, so that handlers of this event do not complain as well.
-    let sound = input.generics.params.is_empty();
+    let sound = input.generics.params.is_empty() && !matches!(input.data, Data::Union(_));
     let stub = sound.then(|| expand::event(&EventType { key: None, ..event }));
     let mut tokens = errors.into_tokens();
     tokens.extend(stub);
@@ -66,7 +66,7 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
         }
     }
     let mut named = false;
-    for arg in args::read("#[event]", EVENT, tokens, errors) {
+    for arg in args::read("#[event]", EVENT, tokens, errors).list {
         match arg.key.name {
             "name" => {
                 named = true;
@@ -79,10 +79,8 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
         }
     }
     if !named && !is_name(&shown) {
-        errors.on(
-            &input.ident,
-            format_args!("`{shown}` must be given a name of {NAME_RULE}: `#[event(name = \"..\")]`"),
-        );
+        errors
+            .on(&input.ident, format_args!("`{shown}` must be given a name of {NAME_RULE}: `#[event(name = \"..\")]`"));
     }
     if event.aliases.contains(&event.name) {
         errors.at(input.ident.span(), format_args!("`{}` must not be an alias of itself", event.name));
@@ -153,4 +151,3 @@ fn text(member: &Member) -> String {
         Member::Unnamed(index) => index.index.to_string(),
     }
 }
-

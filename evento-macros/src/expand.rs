@@ -174,8 +174,7 @@ fn shim(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream
         let run = awaited(rt, method, "outcome", &call);
         quote!(#rt::Invoke::Async(|#context| #run))
     } else {
-        let outcome = named(rt, method.output, "outcome");
-        let outcome = quote_spanned!(at(method.output)=> #outcome(#call));
+        let outcome = converted(rt, method, "outcome", &call);
         quote!(#rt::Invoke::Blocking(|#context| #outcome))
     }
 }
@@ -192,10 +191,18 @@ fn argument(rt: &TokenStream, span: Span, function: &str, ty: &impl ToTokens, fr
     quote_spanned!(at(span)=> #function::<#ty>(&#from)?)
 }
 
+/// The returned type is written out, so that the compiler has a place for what is wrong with it.
+fn converted(rt: &TokenStream, method: &Method, convert: &str, call: &TokenStream) -> TokenStream {
+    let place = method.output.as_ref().map_or_else(|| method.ident.span(), Spanned::span);
+    let convert = named(rt, place, convert);
+    let output = method.output.as_ref().map(|ty| quote_spanned!(at(place)=> ::<#ty>));
+    quote_spanned!(at(place)=> #convert #output (#call))
+}
+
 /// One boxed future that calls, waits, and converts what came back.
 fn awaited(rt: &TokenStream, method: &Method, convert: &str, call: &TokenStream) -> TokenStream {
-    let convert = named(rt, method.output, convert);
-    let outcome = quote_spanned!(at(method.output)=> #convert(#call.await));
+    let call = quote_spanned!(at(method.ident.span())=> #call.await);
+    let outcome = converted(rt, method, convert, &call);
     let run = named(rt, method.ident.span(), "run");
     quote_spanned!(at(method.ident.span())=> #run(async move { #outcome }))
 }
@@ -255,7 +262,8 @@ fn origin(rt: &TokenStream) -> TokenStream {
 pub(crate) fn event(event: &EventType) -> TokenStream {
     let EventType { krate, ident, name, aliases, context, key } = event;
     let rt = runtime(krate.as_ref());
-    let aliases = (!aliases.is_empty()).then(|| quote!(const ALIASES: &'static [&'static #rt::str] = &[#(#aliases),*];));
+    let aliases =
+        (!aliases.is_empty()).then(|| quote!(const ALIASES: &'static [&'static #rt::str] = &[#(#aliases),*];));
     let context = context.as_ref().map(|context| quote!(const CONTEXT: &'static #rt::str = #context;));
     let key = key.as_ref().map(|member| {
         // The field keeps the user's span; `&self` must not: it belongs to this method.

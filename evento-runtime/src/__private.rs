@@ -25,6 +25,7 @@ pub use crate::policy::CheckpointMode;
 
 use crate::component::MakeResult;
 use crate::context::MissingDependency;
+use crate::deps::Provided;
 use crate::error::BoxError;
 use crate::event::EventArgument;
 use crate::outcome::{HandlerResult, IntoOutcome, IntoStarted};
@@ -114,7 +115,7 @@ pub fn run<T>(call: impl Future<Output = T> + Send + 'static) -> BoxFuture<'stat
 
 /// What a constructor asks for.
 #[must_use]
-pub const fn need<T: Clone + Send + Sync + 'static>() -> Need {
+pub const fn need<T: Provided>() -> Need {
     Need::of::<T>()
 }
 
@@ -122,7 +123,7 @@ pub const fn need<T: Clone + Send + Sync + 'static>() -> Need {
 ///
 /// # Errors
 /// Nobody provided it; a launched bundle has ruled that out.
-pub fn provided<T: Clone + Send + Sync + 'static>(deps: &Deps) -> Result<T, MissingDependency> {
+pub fn provided<T: Provided>(deps: &Deps) -> Result<T, MissingDependency> {
     deps.get().ok_or(MissingDependency(std::any::type_name::<T>()))
 }
 

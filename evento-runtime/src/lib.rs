@@ -24,7 +24,8 @@ pub mod task;
 #[doc(hidden)]
 pub mod __private;
 
-// Generated code names the crate from the root; so can the crate's own tests.
+#[cfg(test)]
+#[allow(unused_extern_crates, reason = "generated code names the crate from the root, in its own tests too")]
 extern crate self as evento_runtime;
 
 pub use context::{Attempt, Dep, FromContext, HandlerContext, Stop};

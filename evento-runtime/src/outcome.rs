@@ -122,12 +122,14 @@ impl IntoOutcome for Flow {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Into<BoxError>> IntoOutcome for Result<(), E> {
     fn into_outcome(self) -> HandlerResult {
         self.map(|()| Flow::Continue).map_err(Into::into)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Into<BoxError>> IntoOutcome for Result<Flow, E> {
     fn into_outcome(self) -> HandlerResult {
         self.map_err(Into::into)
@@ -154,6 +156,7 @@ impl IntoStarted for () {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Into<BoxError>> IntoStarted for Result<(), E> {
     fn into_started(self) -> Result<(), BoxError> {
         self.map_err(Into::into)

@@ -1,1 +1,3 @@
 //! Shared pieces of the test package.
+
+pub mod fixture;

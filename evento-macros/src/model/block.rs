@@ -2,8 +2,8 @@
 
 use quote::ToTokens;
 use syn::{
-    Attribute, GenericArgument, ImplItem, ImplItemConst, ImplItemFn, ImplItemMacro, ImplItemType, ItemImpl, PathArguments,
-    ReturnType, Type,
+    Attribute, GenericArgument, ImplItem, ImplItemConst, ImplItemFn, ImplItemMacro, ImplItemType, ItemImpl,
+    PathArguments, ReturnType, Type,
 };
 
 use super::attributes::{self, Own};
@@ -25,7 +25,11 @@ struct Parts {
     any_handler: bool,
 }
 
-pub(super) fn component(options: ProjectorOptions, mut block: ItemImpl, mut errors: Errors) -> proc_macro2::TokenStream {
+pub(super) fn component(
+    options: ProjectorOptions,
+    mut block: ItemImpl,
+    mut errors: Errors,
+) -> proc_macro2::TokenStream {
     let ident = check_header(&block, &mut errors);
     let mut parts = Parts::default();
     let krate = options.krate.clone();
@@ -34,7 +38,7 @@ pub(super) fn component(options: ProjectorOptions, mut block: ItemImpl, mut erro
         match item {
             ImplItem::Fn(method) => {
                 let own = attributes::take(&mut method.attrs, krate.as_ref());
-                read_method(&ty, own, method, &mut parts, &mut errors);
+                read_method(&ty, &own, method, &mut parts, &mut errors);
             }
             ImplItem::Const(ImplItemConst { attrs, .. })
             | ImplItem::Type(ImplItemType { attrs, .. })
@@ -69,7 +73,8 @@ pub(super) fn component(options: ProjectorOptions, mut block: ItemImpl, mut erro
         }
         _ => {
             let carried = attributes::carried(&block.attrs);
-            let stub = concrete(&block).then_some(Stub { krate: krate.as_ref(), ty: &ty, open: false, carried: &carried });
+            let stub =
+                concrete(&block).then_some(Stub { krate: krate.as_ref(), ty: &ty, open: false, carried: &carried });
             expand::failed(errors, &item, stub)
         }
     }
@@ -143,38 +148,36 @@ pub(super) fn default_name(ident: &syn::Ident, errors: &mut Errors) -> Option<St
 }
 
 /// Reads a method by its attributes. One that has none of ours is not our business.
-fn read_method(
-    ty: &Type,
-    own: Vec<(Own, Attribute)>,
-    method: &ImplItemFn,
-    parts: &mut Parts,
-    errors: &mut Errors,
-) {
-    let mut own = own.into_iter();
-    let Some((which, attr)) = own.next() else { return };
+fn read_method(ty: &Type, own: &[(Own, Attribute)], method: &ImplItemFn, parts: &mut Parts, errors: &mut Errors) {
+    let Some(((which, attr), others)) = own.split_first() else { return };
+    let which = *which;
     let name = names::plain(&method.sig.ident);
-    for (other, attr) in own {
-        let message = if other == which {
+    parts.any_handler |= own.iter().any(|(which, _)| *which == Own::EventHandler);
+    for (other, attr) in others {
+        let message = if *other == which {
             format!("`{}` must be given only once", other.shown())
         } else {
             format!("`{name}` must not have both `{}` and `{}`", which.shown(), other.shown())
         };
         errors.on(attr, message);
     }
+    if others.iter().any(|(other, _)| *other != which) {
+        // Its signature can only be right for one of them.
+        return;
+    }
     match which {
         Own::EventHandler => {
-            parts.any_handler = true;
-            if let Some(handler) = read_handler(&attr, method, errors) {
+            if let Some(handler) = read_handler(attr, method, errors) {
                 parts.handlers.push(handler);
             }
         }
         Own::Inject => {
-            no_options(&attr, which, errors);
+            no_options(attr, which, errors);
             once(which, &mut parts.injects, method, errors);
             parts.inject = read_inject(ty, method, errors);
         }
         Own::OnStart => {
-            no_options(&attr, which, errors);
+            no_options(attr, which, errors);
             once(which, &mut parts.hooks, method, errors);
             let args = signature::check(Role::Hook, &method.sig, errors);
             parts.on_start = args.map(|args| as_method(method, args));
@@ -219,7 +222,7 @@ fn as_method(method: &ImplItemFn, args: Vec<Type>) -> Method {
     Method {
         ident: method.sig.ident.clone(),
         args,
-        output: signature::output_span(&method.sig),
+        output: signature::output(&method.sig).cloned(),
         is_async: method.sig.asyncness.is_some(),
         carried: attributes::carried(&method.attrs),
         docs: attributes::docs(&method.attrs),

@@ -50,8 +50,8 @@ pub(crate) struct Method {
     pub(crate) ident: Ident,
     /// Extractors, after the event.
     pub(crate) args: Vec<Type>,
-    /// Where mistakes about the returned type belong.
-    pub(crate) output: Span,
+    /// The returned type as written; none for `()`.
+    pub(crate) output: Option<Type>,
     pub(crate) is_async: bool,
     /// Attributes its row needs as well: `#[cfg]` and lint levels.
     pub(crate) carried: Vec<Attribute>,

@@ -74,7 +74,7 @@ pub(super) fn handler(args: TokenStream, function: &ItemFn, errors: &mut Errors)
     let method = Method {
         ident: function.sig.ident.clone(),
         args,
-        output: signature::output_span(&function.sig),
+        output: signature::output(&function.sig).cloned(),
         is_async: function.sig.asyncness.is_some(),
         carried: attributes::carried(&function.attrs),
         docs: attributes::docs(&function.attrs),

@@ -24,26 +24,22 @@ impl ProjectorOptions {
     pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Self {
         let args = args::read("#[projector]", PROJECTOR, tokens, errors);
         let mut options = Self::default();
-        let mut has_version = false;
-        for arg in args {
+        if !args.meant("version") {
+            errors.at(Span::call_site(), "`#[projector]` must have a version: `#[projector(version = 1)]`");
+        }
+        for arg in args.list {
             match arg.key.name {
-                "version" => {
-                    has_version = true;
-                    match arg.number(errors) {
-                        Some(0) => arg.refuse(errors),
-                        Some(version) => options.version = version,
-                        None => {}
-                    }
-                }
+                "version" => match arg.number(errors) {
+                    Some(0) => arg.refuse(errors),
+                    Some(version) => options.version = version,
+                    None => {}
+                },
                 "name" => options.name = arg.name(errors),
                 "wait_for_head" => options.wait_for_head = arg.bool(errors),
                 "contexts" => options.contexts = contexts(&arg, errors),
                 "checkpoint" => options.watermark = checkpoint(&arg, errors),
                 _ => options.krate = arg.crate_path(errors),
             }
-        }
-        if !has_version {
-            errors.at(Span::call_site(), "`#[projector]` must have a version: `#[projector(version = 1)]`");
         }
         options
     }
@@ -98,6 +94,7 @@ pub(crate) struct HandlerOptions {
 #[derive(Default)]
 pub(crate) struct FreeOptions {
     pub(crate) projector: Option<Path>,
+    /// Whether it was given or meant, sound or not.
     pub(crate) says_projector: bool,
     pub(crate) krate: CratePath,
 }
@@ -105,7 +102,8 @@ pub(crate) struct FreeOptions {
 /// Options of a method in a `#[projector]` block.
 pub(crate) fn of_method(tokens: TokenStream, errors: &mut Errors) -> HandlerOptions {
     let mut options = HandlerOptions::default();
-    for arg in read_handler(tokens, &mut options, errors) {
+    let args = args::read("#[event_handler]", HANDLER, tokens, errors);
+    for arg in read_handler(args.list, &mut options, errors) {
         let why = match arg.key.name {
             "projector" => "`projector` must be left out: the handler belongs to the block it stands in",
             _ => "`crate` must be given on `#[projector]`, for the whole block",
@@ -118,13 +116,11 @@ pub(crate) fn of_method(tokens: TokenStream, errors: &mut Errors) -> HandlerOpti
 /// Options of a free function.
 pub(crate) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, FreeOptions) {
     let mut options = HandlerOptions::default();
-    let mut free = FreeOptions::default();
-    for arg in read_handler(tokens, &mut options, errors) {
+    let args = args::read("#[event_handler]", HANDLER, tokens, errors);
+    let mut free = FreeOptions { says_projector: args.meant("projector"), ..FreeOptions::default() };
+    for arg in read_handler(args.list, &mut options, errors) {
         match arg.key.name {
-            "projector" => {
-                free.says_projector = true;
-                free.projector = arg.path(errors);
-            }
+            "projector" => free.projector = arg.path(errors),
             _ => free.krate = arg.crate_path(errors),
         }
     }
@@ -132,10 +128,10 @@ pub(crate) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerO
 }
 
 /// Fills in what all handlers may say; gives back the rest.
-fn read_handler(tokens: TokenStream, options: &mut HandlerOptions, errors: &mut Errors) -> Vec<Arg> {
+fn read_handler(args: Vec<Arg>, options: &mut HandlerOptions, errors: &mut Errors) -> Vec<Arg> {
     let mut rest = Vec::new();
     let mut delays: [Option<Expr>; 2] = [None, None];
-    for arg in args::read("#[event_handler]", HANDLER, tokens, errors) {
+    for arg in args {
         match arg.key.name {
             "executor" => options.executor = executor(&arg, errors),
             "retry" => match arg.number(errors) {

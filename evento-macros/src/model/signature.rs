@@ -1,7 +1,6 @@
 //! The rules about signatures.
 
 use quote::ToTokens;
-use syn::spanned::Spanned;
 use syn::{FnArg, GenericParam, Generics, PatType, Receiver, ReceiverKind, ReturnType, Signature, Type};
 
 use crate::errors::Errors;
@@ -53,7 +52,8 @@ pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<
             FnArg::Receiver(receiver) => &receiver.attrs,
         };
         for attr in attrs.iter().filter(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
-            errors.on(attr, format_args!("an argument of `{name}` must not have `#[cfg]`; put it on the whole function"));
+            errors
+                .on(attr, format_args!("an argument of `{name}` must not have `#[cfg]`; put it on the whole function"));
         }
     }
     let takes_event = matches!(role, Role::Method | Role::Function);
@@ -75,11 +75,11 @@ pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<
     (errors.count() == before).then(|| typed.iter().map(|arg| (*arg.ty).clone()).collect())
 }
 
-/// Where a mistake about the returned type belongs.
-pub(super) fn output_span(sig: &Signature) -> proc_macro2::Span {
+/// The returned type, if it is written.
+pub(super) fn output(sig: &Signature) -> Option<&Type> {
     match &sig.output {
-        ReturnType::Default => sig.ident.span(),
-        ReturnType::Type(_, ty) => ty.span(),
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => Some(ty),
     }
 }
 
@@ -203,11 +203,11 @@ fn is_not_static(reference: &syn::TypeReference) -> bool {
 
 fn generic_dep(ty: &Type) -> bool {
     match ty {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "Dep" && matches!(last.arguments, syn::PathArguments::AngleBracketed(_))),
+        Type::Path(path) => {
+            path.path.segments.last().is_some_and(|last| {
+                last.ident == "Dep" && matches!(last.arguments, syn::PathArguments::AngleBracketed(_))
+            })
+        }
         _ => false,
     }
 }
@@ -221,10 +221,7 @@ fn is_extractor(ty: &Type) -> bool {
 }
 
 fn returned(role: Role, name: &str, sig: &Signature, errors: &mut Errors) {
-    let ty = match &sig.output {
-        ReturnType::Type(_, ty) => Some(&**ty),
-        ReturnType::Default => None,
-    };
+    let ty = output(sig);
     if role == Role::Constructor {
         // The block's own type is as good; `block` has replaced it by `Self` for this check.
         if !ty.is_some_and(|ty| matches!(last_ident(ty), Some(ident) if ident == "Self")) {
