@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::deps::{Deps, Need};
+use crate::deps::{Deps, Need, Provided};
 use crate::event::{EventId, Metadata, Position, StoredEvent};
 use crate::identity::ConsumerId;
 
@@ -119,7 +119,7 @@ impl<T> Deref for Dep<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> FromContext for Dep<T> {
+impl<T: Provided> FromContext for Dep<T> {
     const NEEDS: &'static [Need] = &[Need::of::<T>()];
 
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
@@ -127,7 +127,7 @@ impl<T: Clone + Send + Sync + 'static> FromContext for Dep<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> FromStart for Dep<T> {
+impl<T: Provided> FromStart for Dep<T> {
     const NEEDS: &'static [Need] = &[Need::of::<T>()];
 
     fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency> {

@@ -42,7 +42,8 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.0.spawn_on(future, handle)
+        self.spawned.fetch_add(1, Ordering::Relaxed);
+        self.tracker.spawn_on(future, handle)
     }
 
     /// Like [`spawn_blocking`](Self::spawn_blocking), on another runtime.
@@ -51,7 +52,8 @@ impl Tasks {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.0.spawn_blocking_on(work, handle)
+        self.spawned.fetch_add(1, Ordering::Relaxed);
+        self.tracker.spawn_blocking_on(work, handle)
     }
 
     /// Runs `future` in a task of its own and waits for it: dropping the returned future does not stop the work.

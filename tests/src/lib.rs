@@ -1,5 +1,7 @@
 //! Shared pieces of the test package: where data is, how a test says that it found none, how it waits.
 
+pub mod fixture;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;

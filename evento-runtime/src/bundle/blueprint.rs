@@ -114,7 +114,7 @@ impl Blueprint {
                 })
                 .collect();
             plans.extend(component.consumers(bundle).map(|id| ConsumerPlan {
-                id,
+                id: Arc::new(id),
                 component: Arc::clone(&value),
                 mode: component.mode,
                 wait_for_head: component.wait_for_head,

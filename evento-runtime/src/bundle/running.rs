@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::report::Problem;
+use crate::consumer::ConsumerStatus;
 use crate::engine::EngineSupervisor;
 use crate::error::RunError;
 use crate::store::Store;
@@ -33,7 +34,13 @@ impl Running {
         &self.warnings
     }
 
-    /// The consumers.
+    /// The consumers as they are now, sorted.
+    #[must_use]
+    pub fn status(&self) -> Vec<ConsumerStatus> {
+        self.supervisor.status()
+    }
+
+    /// The engines.
     #[must_use]
     pub const fn supervisor(&self) -> &EngineSupervisor {
         &self.supervisor
