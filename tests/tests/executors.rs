@@ -212,3 +212,43 @@ fn constructors_need_nothing() {
     assert!(ConsumerExecutors::partitioned("p", 1).keeps_key_order());
     assert!(!ConsumerExecutors::tasks("t", 1).keeps_key_order());
 }
+
+/// Waits that time out, are dropped half way or win, on several threads: nothing leaks, and nobody waits for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_of_cancelled_waits_leaks_nothing() {
+    for make in BOUNDED {
+        let executor = make(2);
+        let mut askers = JoinSet::new();
+        for c in 0..6_u64 {
+            let executor = Arc::clone(&executor);
+            askers.spawn(async move {
+                let me = consumer(&format!("c{}", c % 3));
+                for i in 0..400_u64 {
+                    let wait = Duration::from_micros((i * 37 + c) % 300);
+                    let admit = executor.admit(Admission { wait, ..ask(&me) });
+                    tokio::select! {
+                        permit = admit => if let Some(permit) = permit {
+                            if i % 3 == 0 {
+                                drop(permit);
+                            } else {
+                                executor.run(permit, work(tokio::task::yield_now()));
+                            }
+                        },
+                        () = tokio::time::sleep(Duration::from_micros((i * 53 + c) % 300)) => {}
+                    }
+                }
+            });
+        }
+        while let Some(asked) = askers.join_next().await {
+            asked.unwrap();
+        }
+        let me = consumer("last");
+        let (first, second) = (executor.admit(ask(&me)).await, executor.admit(ask(&me)).await);
+        assert!(first.is_some() && second.is_some());
+        drop((first, second));
+        executor.close().await;
+        let stats = executor.stats();
+        assert_eq!(stats.in_flight, 0);
+        assert!(stats.admitted > 0 && stats.peak <= 2);
+    }
+}

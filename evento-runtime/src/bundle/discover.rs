@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::BundleBuilder;
 use super::settings::{ComponentSettings, HandlerSettings, Sizes};
+use super::text::short_type;
 use crate::component::{ComponentDef, FreeHandler, HandlerDef, Location, Registered};
 use crate::executor::ConsumerExecutor;
 use crate::policy::CheckpointMode;
@@ -54,6 +55,11 @@ pub(super) fn is_inside(module: &str, prefix: &str) -> bool {
     module.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
+/// The type of a component without its path.
+pub(super) fn type_label(def: &ComponentDef) -> String {
+    short_type((def.type_name)())
+}
+
 /// A component of the bundle with its handlers and settings.
 pub(super) struct DraftComponent {
     pub(super) def: &'static ComponentDef,
@@ -73,6 +79,11 @@ impl DraftComponent {
     /// For people: `OrderView::placed`.
     pub(super) fn label(&self, handler: &DraftHandler) -> String {
         format!("{}::{}", self.def.name, handler.def.method)
+    }
+
+    /// The type as the user writes it in `::<..>`, which need not be the component's name.
+    pub(super) fn type_label(&self) -> String {
+        type_label(self.def)
     }
 
     pub(super) fn mode(&self) -> CheckpointMode {

@@ -19,6 +19,8 @@ pub struct Running {
     pub(super) store: Store,
     pub(super) warnings: Vec<Problem>,
     pub(super) supervisor: EngineSupervisor,
+    /// The bundle's own, for a start that fails half way.
+    pub(super) stop_deadline: Duration,
 }
 
 impl Running {

@@ -1,7 +1,6 @@
 //! From a plan to a process: open, judge what the store knows, make the components, start.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tracing::Instrument;
 
@@ -93,8 +92,10 @@ impl Bundle {
     }
 }
 
+/// Ends a start that failed half way, in order: other consumers may be at work already.
 async fn give_up(running: Running, error: RunError) -> RunError {
-    if let Err(second) = running.stop(Duration::ZERO).await {
+    let deadline = running.stop_deadline;
+    if let Err(second) = running.stop(deadline).await {
         tracing::warn!(error = %second, "while giving up the start");
     }
     error
@@ -129,7 +130,7 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, mut deps, executors, clock, .. } = parts;
+    let Parts { name, mut deps, executors, clock, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers =
         blueprint.consumer_plans(&name, &executors, &deps).map_err(|(def, missing)| not_made(&name, def, &missing))?;
@@ -148,7 +149,7 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;
     warnings.extend(connected);
-    Ok(Running { name: name.to_string(), store, warnings, supervisor })
+    Ok(Running { name: name.to_string(), store, warnings, supervisor, stop_deadline })
 }
 
 async fn forget(parts: &Parts, store: &Store) -> Result<(), StoreError> {

@@ -29,6 +29,12 @@ pub const MAX_CAPACITY: usize = 1 << 20;
 
 /// Makes the executors of this crate. No constructor panics or starts anything: an unusable name or capacity is a
 /// problem of the launch, told together with all others.
+///
+/// ```
+/// use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
+/// let executor = ConsumerExecutors::partitioned("read-model", 32);
+/// assert_eq!((executor.name(), executor.capacity()), ("read-model", Some(32)));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ConsumerExecutors;
 
@@ -133,7 +139,8 @@ pub struct ExecutorStats {
     pub in_flight: usize,
     /// Permits handed out.
     pub admitted: u64,
-    /// Waits that ended without one.
+    /// Waits that ended without one: after their time, or because the executor was closed. Dropped waits are not
+    /// counted.
     pub rejected: u64,
     /// Works that ended.
     pub completed: u64,

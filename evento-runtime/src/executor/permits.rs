@@ -160,7 +160,7 @@ impl Permits {
                 Asked::Wait => {
                     let (grant, granted) = oneshot::channel();
                     let number = tickets.queue(&admission.consumer, grant);
-                    (Asked::Wait, Some(Ticket { pool: self, number, granted }))
+                    (Asked::Wait, Some(Ticket { pool: self, number, queued: true, granted }))
                 }
                 asked => (asked, None),
             }
@@ -235,6 +235,8 @@ impl PermitPool for Permits {
 struct Ticket<'a> {
     pool: &'a Permits,
     number: u64,
+    /// May still stand in the queue.
+    queued: bool,
     granted: oneshot::Receiver<Permit>,
 }
 
@@ -242,19 +244,23 @@ impl Ticket<'_> {
     async fn wait(mut self, at_most: std::time::Duration) -> Option<Permit> {
         tokio::select! {
             biased;
-            // An error: the pool was closed, and counted us.
-            granted = &mut self.granted => granted.ok(),
+            granted = &mut self.granted => {
+                self.queued = false;
+                // An error: the pool was closed, and counted us.
+                granted.ok()
+            }
             () = tokio::time::sleep(at_most) => {
-                let waited_in_vain = {
+                self.queued = false;
+                let withdrawn = {
                     let mut tickets = lock(&self.pool.tickets);
                     let withdrawn = tickets.withdraw(self.number);
                     if withdrawn.is_some() {
                         tickets.reject();
                     }
-                    withdrawn.is_some()
+                    withdrawn
                 };
                 // Out of the queue without our doing: a permit is under way, or the pool was closed.
-                if waited_in_vain { None } else { (&mut self.granted).await.ok() }
+                if withdrawn.is_some() { None } else { (&mut self.granted).await.ok() }
             }
         }
     }
@@ -262,8 +268,12 @@ impl Ticket<'_> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        // Before the receiver goes: whoever is found in the queue can be reached, but for one that leaves right now.
-        drop(lock(&self.pool.tickets).withdraw(self.number));
+        if self.queued {
+            // Before the receiver goes: whoever is found in the queue can be reached, but for one that leaves right
+            // now. The sender drops after the lock: it may wake somebody.
+            let withdrawn = lock(&self.pool.tickets).withdraw(self.number);
+            drop(withdrawn);
+        }
     }
 }
 

@@ -53,7 +53,8 @@ impl PooledExecutor {
     /// Starts a thread. `false`: the system refused.
     fn start_thread(&self, state: &mut State) -> bool {
         let bench = Arc::clone(&self.bench);
-        let name = format!("evento-{}-{}", self.name, state.threads.len());
+        // A NUL would panic; the launch refuses such a name, but not everybody launches.
+        let name = format!("evento-{}-{}", self.name.replace('\0', ""), state.threads.len());
         match thread::Builder::new().name(name).spawn(move || bench.work()) {
             Ok(thread) => {
                 state.threads.push(thread);

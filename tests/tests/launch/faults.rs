@@ -80,11 +80,8 @@ fn registered_twice() {
 fn unknown_component() {
     let wait = orders().register::<Sequential>().wait_for_head::<OldName>(true);
     let problem = only(wait, "unknown-component");
-    assert_eq!(
-        problem.message,
-        "`.wait_for_head::<OrderView>(..)` is about a component that is not part of the bundle"
-    );
-    assert_eq!(help(&problem), "components: Sequential; add `.register::<OrderView>()` or take the setting out");
+    assert_eq!(problem.message, "`.wait_for_head::<OldName>(..)` is about a component that is not part of the bundle");
+    assert_eq!(help(&problem), "components: Sequential; add `.register::<OldName>()` or take the setting out");
     only(orders().register::<Sequential>().component_contexts::<Found>(["*"]), "unknown-component");
     let mode = orders().register::<Sequential>().component_checkpoint_mode::<Found>(CheckpointMode::Watermark);
     only(mode, "unknown-component");
@@ -217,6 +214,13 @@ fn bad_setting() {
     only(sound().look_ahead_bytes(0), "bad-setting");
     only(sound().window(0), "bad-setting");
     only(sound().checkpoint_every(0), "bad-setting");
+    let wait = only(sound().admission_wait(Duration::ZERO), "bad-setting");
+    assert_eq!(
+        (wait.message.as_str(), help(&wait)),
+        ("`admission_wait` cannot be 0ns", "at least a millisecond, at most a year")
+    );
+    only(sound().checkpoint_interval(Duration::MAX), "bad-setting");
+    only(sound().max_delay(Duration::MAX), "bad-setting");
     only(sound().retry_delay(Duration::from_secs(31)), "bad-setting");
     assert!(sound().retry_delay(Duration::from_secs(31)).max_delay(Duration::from_secs(31)).build().is_ok());
 
@@ -229,7 +233,7 @@ fn bad_setting() {
             "`Impatient::paid` has a `retry_delay` of 60s above its `max_delay` of 30s"
         ]
     );
-    assert_eq!(help(&problems[1]), "`max_delay` is built in; raise it, or lower `retry_delay`");
+    assert_eq!(help(&problems[1]), "30s is built in: say a longer `max_delay`, or lower `retry_delay`");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which components there are, and which are talked about.
 
-use crate::bundle::discover::{Draft, is_inside};
+use crate::bundle::discover::{Draft, is_inside, type_label};
 use crate::bundle::report::Report;
 use crate::bundle::text::{did_you_mean, list};
 use crate::component::ComponentDef;
@@ -50,7 +50,7 @@ pub(super) fn linked_crate_empty(draft: &Draft<'_>, report: &mut Report) {
 pub(super) fn missing_expected(draft: &Draft<'_>, report: &mut Report) {
     for (def, at) in &draft.builder.expected {
         if !draft.components.iter().any(|component| component.def.type_id == def.type_id) {
-            let name = def.name;
+            let name = type_label(def);
             report.add(*at, format!("`{name}` is expected, but it is not part of the bundle")).help(format!(
                 "add `.register::<{name}>()`, or `.discover()` without a `.module(..)` that leaves it out"
             ));
@@ -59,11 +59,11 @@ pub(super) fn missing_expected(draft: &Draft<'_>, report: &mut Report) {
 }
 
 pub(super) fn duplicate_component(draft: &Draft<'_>, report: &mut Report) {
-    for (i, a) in draft.components.iter().enumerate() {
-        for b in &draft.components[i + 1..] {
-            if (a.def.name, a.def.version) == (b.def.name, b.def.version) {
-                same_identity(a.def, b.def, report);
-            }
+    // Sorted by name and version.
+    for pair in draft.components.windows(2) {
+        let (a, b) = (pair[0].def, pair[1].def);
+        if (a.name, a.version) == (b.name, b.version) {
+            same_identity(a, b, report);
         }
     }
     let given = &draft.builder.given;
@@ -105,11 +105,11 @@ pub(super) fn unknown_component(draft: &Draft<'_>, report: &mut Report) {
     let known = || draft.components.iter().map(|component| component.def.name);
     for said in &draft.builder.for_components {
         if !draft.components.iter().any(|component| component.def.type_id == said.def.type_id) {
-            let name = said.def.name;
+            let name = type_label(said.def);
             let message = format!("`.{}::<{name}>(..)` is about a component that is not part of the bundle", said.call);
             report.add(said.at, message).help(format!(
                 "{}components: {}; add `.register::<{name}>()` or take the setting out",
-                did_you_mean(name, known()),
+                did_you_mean(&name, known()),
                 if draft.components.is_empty() { "none".to_owned() } else { list(known()) },
             ));
         }

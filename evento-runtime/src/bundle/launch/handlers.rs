@@ -9,7 +9,10 @@ pub(super) fn no_handlers(draft: &Draft<'_>, report: &mut Report) {
     for component in draft.components.iter().filter(|component| component.handlers.is_empty()) {
         let name = component.def.name;
         let help = if component.def.open {
-            format!("write `#[event_handler(projector = {name})]` on free functions, and link the crates they are in")
+            format!(
+                "write `#[event_handler(projector = {})]` on free functions, and link the crates they are in",
+                component.type_label()
+            )
         } else {
             "write `#[event_handler]` on a method of its `impl` block".to_owned()
         };

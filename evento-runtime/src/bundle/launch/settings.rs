@@ -1,5 +1,7 @@
 //! Values that cannot be used, and settings that cannot hold together.
 
+use std::time::Duration;
+
 use crate::bundle::discover::{Draft, DraftComponent};
 use crate::bundle::report::Report;
 use crate::bundle::settings::{Origin, Setting};
@@ -11,6 +13,9 @@ use crate::policy::CheckpointMode;
 fn at_or<T>(setting: &Setting<T>, default: Location) -> Location {
     setting.origin.location().unwrap_or(default)
 }
+
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
     let (sizes, at) = (&draft.sizes, draft.builder.at);
@@ -27,6 +32,14 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .help("at least 1");
         }
     }
+    for (name, time) in [("checkpoint_interval", &sizes.checkpoint_interval), ("admission_wait", &sizes.admission_wait)]
+    {
+        if time.value < SHORTEST || time.value > LONGEST {
+            report
+                .add(at_or(time, at), format!("`{name}` cannot be {:?}", time.value))
+                .help("at least a millisecond, at most a year");
+        }
+    }
     for (component, handler) in draft.handlers() {
         let settings = &handler.settings;
         let label = component.label(handler);
@@ -35,6 +48,14 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .add(handler.def.location, format!("`{label}` has `retry = {}`", settings.retry.value))
                 .help("0 or more further attempts, or -1 for ever");
         }
+        if settings.max_delay.value > LONGEST {
+            report
+                .add(
+                    at_or(&settings.max_delay, handler.def.location),
+                    format!("`{label}` cannot have a `max_delay` of {:?}", settings.max_delay.value),
+                )
+                .help("at most a year");
+        }
         if settings.retry_delay.value > settings.max_delay.value {
             let (delay, max) = (settings.retry_delay.value, settings.max_delay.value);
             report
@@ -42,7 +63,13 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                     handler.def.location,
                     format!("`{label}` has a `retry_delay` of {delay:?} above its `max_delay` of {max:?}"),
                 )
-                .help(format!("`max_delay` is {}; raise it, or lower `retry_delay`", settings.max_delay.origin));
+                .help(match settings.max_delay.origin {
+                    Origin::BuiltIn => format!("{max:?} is built in: say a longer `max_delay`, or lower `retry_delay`"),
+                    Origin::Attribute(_) => "raise `max_delay`, or lower `retry_delay`".to_owned(),
+                    Origin::Builder(at) | Origin::Component(at) => {
+                        format!("raise the `max_delay` said at {at}, or lower `retry_delay`")
+                    }
+                });
         }
     }
 }
@@ -78,7 +105,7 @@ pub(super) fn mode_contradiction(draft: &Draft<'_>, report: &mut Report) {
 fn watermark(component: &DraftComponent) -> String {
     match component.settings.mode.origin {
         Origin::Attribute(_) => "say `checkpoint = \"watermark\"` in its attribute".to_owned(),
-        _ => format!("add `.component_checkpoint_mode::<{}>(CheckpointMode::Watermark)`", component.def.name),
+        _ => format!("add `.component_checkpoint_mode::<{}>(CheckpointMode::Watermark)`", component.type_label()),
     }
 }
 
@@ -140,9 +167,10 @@ pub(super) fn on_start(draft: &Draft<'_>, report: &mut Report) {
             .add(
                 component.def.location,
                 format!(
-                    "a hard kill loses what `{}` has running on executor `{names}`, at most {most} event{}, because its \
+                    "a hard kill loses what `{}` has running on executor{} `{names}`, at most {most} event{}, because its \
                      checkpoint mode is `on-start`",
                     component.def.name,
+                    if executors.len() == 1 { "" } else { "s" },
                     if most == 1 { "" } else { "s" },
                 ),
             )
