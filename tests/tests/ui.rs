@@ -1,7 +1,7 @@
 //! Every mistake is told once, in our sentence, on the user's own token.
 //!
 //! A file of `tests/ui` is a crate full of mistakes. Below a line stands what the compiler must say about it: carets
-//! under the token, then the whole first line of the message. Nothing else may be said. Where the sentence is not
+//! under the token (`@1+8` where a caret has no room), then the whole first line of the message. Nothing else may be said. Where the sentence is not
 //! ours, `rustc` stands in its place. `EVENTO_UI=bless` writes the annotations anew.
 #![allow(missing_docs, clippy::panic)]
 
@@ -103,15 +103,15 @@ fn expected(text: &str) -> Vec<Expected> {
             line_above = number;
             continue;
         };
-        let indent = line.chars().position(|c| c == '^').unwrap_or_else(|| panic!("no caret in line {number}"));
-        let carets = line.chars().filter(|c| *c == '^').count();
-        let message = annotation.trim_start().trim_start_matches('^').trim().to_owned();
-        expected.push(Expected {
-            line: line_above,
-            column: u64::try_from(indent).unwrap() + 1,
-            length: u64::try_from(carets).unwrap(),
-            message,
-        });
+        let (place, message) = annotation.trim_start().split_once(' ').unwrap();
+        let (column, length) = match place.strip_prefix('@').and_then(|place| place.split_once('+')) {
+            Some((column, length)) => (column.parse().unwrap(), length.parse().unwrap()),
+            None => {
+                let indent = line.chars().position(|c| c == '^').unwrap_or_else(|| panic!("no caret in line {number}"));
+                (u64::try_from(indent).unwrap() + 1, u64::try_from(place.len()).unwrap())
+            }
+        };
+        expected.push(Expected { line: line_above, column, length, message: message.to_owned() });
     }
     expected
 }
@@ -125,10 +125,13 @@ fn annotated(text: &str, actual: &[Said]) -> String {
         }
         writeln!(out, "{line}").unwrap();
         for said in actual.iter().filter(|said| said.line == number) {
-            let column = usize::try_from(said.column).unwrap();
             let rest = u64::try_from(line.chars().count()).unwrap() + 1 - said.column;
-            let carets = "^".repeat(usize::try_from(said.length.unwrap_or(rest)).unwrap().max(1));
-            let indent = " ".repeat(column.saturating_sub(MARK.len() + 1));
+            let length = said.length.unwrap_or(rest).max(1);
+            let column = usize::try_from(said.column).unwrap();
+            let (indent, carets) = match column.checked_sub(MARK.len() + 1) {
+                Some(indent) => (" ".repeat(indent), "^".repeat(usize::try_from(length).unwrap())),
+                None => (String::new(), format!("@{column}+{length}")),
+            };
             let ours = !said.own || OURS.iter().any(|phrase| said.message.contains(phrase));
             writeln!(out, "{MARK}{indent}{carets} {}", if ours { &said.message } else { "rustc" }).unwrap();
         }
