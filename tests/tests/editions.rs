@@ -5,8 +5,7 @@ use std::process::Command;
 
 use evento_tests::fixture::{Fixture, said, workspace};
 
-const DEPENDENCIES: &str =
-    "[dependencies]\nNAME = { RUNTIME, features = [\"macros\"] }\nserde = { version = \"1\", features = [\"derive\"] }\n";
+const DEPENDENCIES: &str = "[dependencies]\nNAME = { RUNTIME, features = [\"macros\"] }\nserde = { version = \"1\", features = [\"derive\"] }\n";
 
 #[test]
 fn silent_in_every_edition() {
@@ -36,7 +35,8 @@ fn check(name: &str, manifest: &str, tool: &str) {
     let output = fixture.cargo(&[tool, "--message-format=json"], &[]).unwrap();
     // Warnings about the runtime itself are its own affair.
     let target = name.replace('-', "_");
-    let all: String = said(&output).into_iter().filter(|said| said.target == target).map(|said| said.rendered).collect();
+    let all: String =
+        said(&output).into_iter().filter(|said| said.target == target).map(|said| said.rendered).collect();
     assert!(output.status.success() && all.is_empty(), "{name}:\n{all}{}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -11,7 +11,7 @@ use evento_runtime::deps::Deps;
 use evento_runtime::event::{DecodeError, EventArgument};
 use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::prelude::*;
-use evento_runtime::{CheckpointMode, HandlerContext, StoredEvent, Timestamp, __private::inventory};
+use evento_runtime::{__private::inventory, CheckpointMode, HandlerContext, StoredEvent, Timestamp};
 use serde::{Deserialize, Serialize};
 
 #[derive(Event, Serialize, Deserialize)]
@@ -215,12 +215,7 @@ fn scope(component: Arc<dyn std::any::Any + Send + Sync>, sum: &Sum) -> Arc<Cons
     deps.insert(Arc::clone(sum));
     deps.insert(3_u8);
     Arc::new(ConsumerScope {
-        consumer: ConsumerId {
-            bundle: "b".into(),
-            component: "c".into(),
-            version: 1,
-            context: ContextPattern::All,
-        },
+        consumer: ConsumerId { bundle: "b".into(), component: "c".into(), version: 1, context: ContextPattern::All },
         component,
         deps,
         stop: Stop::new(tokio::sync::watch::channel(false).1),
