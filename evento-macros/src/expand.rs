@@ -8,7 +8,7 @@ use syn::{Attribute, Ident, Path, Type};
 
 use crate::errors::Errors;
 use crate::event::EventType;
-use crate::model::{Component, Executor, FreeHandler, Handler, Inject, Method, Shape};
+use crate::model::{Block, Component, Executor, FreeHandler, Handler, Inject, Method, Shape};
 use crate::names::{at, line, plain};
 
 /// What stands in for a component that has mistakes, so that `.register::<T>()` does not complain as well.
@@ -80,7 +80,8 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
             };
             (quote!(#rt::Build::Unit), None, Some(open))
         }
-        Shape::Block { inject, on_start, handlers } => {
+        Shape::Block(block) => {
+            let Block { inject, on_start, handlers } = &**block;
             let build = match inject {
                 Some(inject) => build(rt, inject),
                 None => {

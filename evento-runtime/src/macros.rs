@@ -106,7 +106,8 @@ pub use evento_macros::projector;
 /// It returns nothing, [`Flow`](crate::Flow), or a `Result` of either with any error that converts into
 /// `Box<dyn Error + Send + Sync>`.
 ///
-/// A plain `fn` may block; it never runs on an async worker.
+/// A plain `fn` may block; it never runs on an async worker. (If you use clippy's pedantic lints, allow
+/// `needless_pass_by_value` for it: a handler owns its event.)
 ///
 /// ```
 /// use evento_runtime::prelude::*;

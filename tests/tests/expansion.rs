@@ -1,6 +1,6 @@
 //! What the macros write, as files: `tests/expansion/NAME.rs` becomes `NAME.expanded.rs`. They are reviewed like code.
 //! `EVENTO_BLESS=1` writes them anew.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 

@@ -3,7 +3,7 @@
 //! A file of `tests/ui` is a crate full of mistakes. Below a line stands what the compiler must say about it: carets
 //! under the token (`@1+8` where a caret has no room), then the whole first line of the message. Nothing else may be said. Where the sentence is not
 //! ours, `rustc` stands in its place. `EVENTO_BLESS=1` writes the annotations anew.
-#![allow(missing_docs, clippy::panic)]
+#![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, Said, said, workspace};
 
-const FILES: [&str; 7] = ["options", "block", "function", "event", "types", "stray", "warnings"];
+const FILES: [&str; 8] = ["options", "block", "function", "event", "types", "stray", "link", "warnings"];
 
 /// What the traits of evento make the compiler say.
 const OURS: [&str; 8] = [
@@ -85,9 +85,11 @@ fn compare(name: &str, mut expected: Vec<Expected>, actual: Vec<Said>, wrong: &m
                 && (expected.message == "rustc" || expected.message == said.message)
         };
         match expected.iter().position(matches) {
-            Some(index) => drop(expected.remove(index)),
+            Some(index) => {
+                expected.remove(index);
+            }
             None => {
-                writeln!(wrong, "{name}.rs:{}:{} not expected:\n{}", said.line, said.column, said.rendered).unwrap()
+                writeln!(wrong, "{name}.rs:{}:{} not expected:\n{}", said.line, said.column, said.rendered).unwrap();
             }
         }
     }
