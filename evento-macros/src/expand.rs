@@ -1,5 +1,5 @@
-//! Writes the code; the only file that does. Everything it writes stands in one `const _`, names everything from the
-//! root, and calls generic functions of `evento_runtime::__private`, so that a handler costs one small row.
+//! Writes the code; the only file that does. Everything it writes stands in one `const _`, names everything by a path
+//! of the hidden module, and calls generic functions of `evento_runtime::__private`, so that a handler costs one small row.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -8,7 +8,7 @@ use syn::{Attribute, Ident, Path, Type};
 
 use crate::errors::Errors;
 use crate::event::EventType;
-use crate::model::{Component, Executor, FreeHandler, Handler, Inject, Method, Shape};
+use crate::model::{Block, Component, Executor, FreeHandler, Handler, Inject, Method, Shape};
 use crate::names::{at, line, plain};
 
 /// What stands in for a component that has mistakes, so that `.register::<T>()` does not complain as well.
@@ -23,11 +23,12 @@ pub(crate) struct Stub<'a> {
 pub(crate) fn failed(errors: Errors, item: &TokenStream, stub: Option<Stub<'_>>) -> TokenStream {
     let errors = errors.into_tokens();
     let stub = stub.map(|Stub { krate, ty, open, carried }| {
-        let rt = runtime(krate);
+        let (rt, import) = runtime(krate);
         let open = open.then(|| quote!(impl #rt::OpenComponent for #ty {}));
         quote! {
             #(#carried)*
             const _: () = {
+                #import
                 impl #rt::Component for #ty {
                     const DEF: &'static #rt::ComponentDef = &#rt::ComponentDef::unsound::<Self>();
                 }
@@ -38,15 +39,13 @@ pub(crate) fn failed(errors: Errors, item: &TokenStream, stub: Option<Stub<'_>>)
     quote!(#item #errors #stub)
 }
 
-/// `evento_runtime::__private`, however the user's crate calls it.
-fn runtime(krate: Option<&Path>) -> TokenStream {
-    match krate {
-        Some(path) => quote!(#path::__private),
-        None => quote!(::evento_runtime::__private),
-    }
+/// The short name of the hidden module inside of a `const _`, and the `use` that makes it one.
+fn runtime(krate: Option<&Path>) -> (TokenStream, TokenStream) {
+    let path = krate.map_or_else(|| quote!(::evento_runtime), ToTokens::to_token_stream);
+    (quote!(__evento), quote!(use #path::__private as __evento;))
 }
 
-/// The same names, standing at the user's token. (`$crate` keeps what tells its crate.)
+/// The same name, standing at the user's token.
 fn moved(rt: &TokenStream, span: Span) -> TokenStream {
     rt.clone()
         .into_iter()
@@ -60,9 +59,9 @@ fn moved(rt: &TokenStream, span: Span) -> TokenStream {
 /// The user's item and the registration of its component.
 pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStream {
     let Component { krate, ty, name, options, shape, docs, at: place, carried } = component;
-    let rt = &runtime(krate.as_ref());
+    let (rt, import) = &runtime(krate.as_ref());
     let version = options.version;
-    let location = location(rt, *place);
+    let here = here(rt, *place);
     let wait_for_head = options.wait_for_head.map(|wait| quote!(.wait_for_head(#wait)));
     let contexts = (!options.contexts.is_empty()).then(|| {
         let contexts = &options.contexts;
@@ -73,7 +72,6 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
         quote!(.checkpoint(#rt::CheckpointMode::#mode))
     });
     let docs = (!docs.is_empty()).then(|| quote!(.docs(#docs)));
-    let origin = origin(rt);
     let (build, rest, open) = match shape {
         Shape::Open => {
             let open = quote! {
@@ -82,7 +80,8 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
             };
             (quote!(#rt::Build::Unit), None, Some(open))
         }
-        Shape::Block { inject, on_start, handlers } => {
+        Shape::Block(block) => {
+            let Block { inject, on_start, handlers } = &**block;
             let build = match inject {
                 Some(inject) => build(rt, inject),
                 None => {
@@ -106,11 +105,12 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
         #item
         #(#carried)*
         const _: () = {
+            #import
             #[automatically_derived]
             impl #rt::Component for #ty {
                 const DEF: &'static #rt::ComponentDef =
-                    &#rt::ComponentDef::projector::<Self>(#name, #version, #build, #location)
-                        #wait_for_head #contexts #checkpoint #docs #origin #rest;
+                    &#rt::ComponentDef::projector::<Self>(#name, #version, #build, #here)
+                        #wait_for_head #contexts #checkpoint #docs #rest;
             }
             #open
             #rt::inventory::submit! { #rt::component::<#ty>() }
@@ -120,7 +120,7 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
 
 /// The user's function and its registration.
 pub(crate) fn free_handler(free: &FreeHandler, item: &TokenStream) -> TokenStream {
-    let rt = &runtime(free.krate.as_ref());
+    let (rt, import) = &runtime(free.krate.as_ref());
     let carried = &free.handler.method.carried;
     let row = handler_row(rt, &free.handler, &TokenStream::new());
     let projector = &free.projector;
@@ -128,6 +128,7 @@ pub(crate) fn free_handler(free: &FreeHandler, item: &TokenStream) -> TokenStrea
         #item
         #(#carried)*
         const _: () = {
+            #import
             static HANDLER: #rt::FreeHandler = #rt::FreeHandler::new::<#projector>(#row);
             #rt::inventory::submit! { #rt::Registered::Handler(&HANDLER) }
         };
@@ -138,7 +139,7 @@ pub(crate) fn free_handler(free: &FreeHandler, item: &TokenStream) -> TokenStrea
 fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream {
     let Handler { method, event, options } = handler;
     let name = plain(&method.ident);
-    let location = location(rt, method.ident.span());
+    let here = here(rt, method.ident.span());
     let shim = shim(rt, handler, owner);
     let executor = options.executor.as_ref().map(|executor| match executor {
         Executor::Name(name) => quote!(.executor(#name)),
@@ -152,10 +153,9 @@ fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> Toke
         let docs = &method.docs;
         quote!(.docs(#docs))
     });
-    let origin = origin(rt);
     quote! {
-        #rt::HandlerDef::new::<#event>(#name, #location, #shim)
-            #executor #retry #retry_delay #max_delay #needs #docs #origin
+        #rt::HandlerDef::new::<#event>(#name, #here, #shim)
+            #executor #retry #retry_delay #max_delay #needs #docs
     }
 }
 
@@ -163,19 +163,57 @@ fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> Toke
 /// argument at its type, the outcome at the returned type.
 fn shim(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream {
     let Handler { method, event, .. } = handler;
-    let context = Ident::new("__context", Span::mixed_site());
-    let this = (!owner.is_empty()).then(|| argument(rt, method.ident.span(), "this", &quote!(Self), &context));
-    let this = this.map(|this| quote!(&*#this,));
-    let event = argument(rt, event.span(), "event", event, &context);
-    let args = method.args.iter().map(|arg| argument(rt, arg.span(), "extract", arg, &context));
-    let function = &method.ident;
-    let call = quote_spanned!(at(function.span())=> #owner #function(#this #event #(, #args)*));
+    let context = local("__context");
+    let mut arguments = Arguments::default();
+    if !owner.is_empty() {
+        arguments.this(rt, "this", method, &context);
+    }
+    arguments.take(rt, "event", event, &context);
+    for arg in &method.args {
+        arguments.take(rt, "extract", arg, &context);
+    }
     if method.is_async {
-        let run = awaited(rt, method, "outcome", &call);
+        let run = awaited(rt, method, "outcome", owner, &arguments);
         quote!(#rt::Invoke::Async(|#context| #run))
     } else {
+        let call = arguments.call(method, owner);
         let outcome = converted(rt, method, "outcome", &call);
-        quote!(#rt::Invoke::Blocking(|#context| #outcome))
+        let lets = &arguments.lets;
+        quote!(#rt::Invoke::Blocking(|#context| { #lets #outcome }))
+    }
+}
+
+/// Named so that nothing of the user's can be meant: a local pattern would also match a constant of its name.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// The arguments of a call, each got by a statement of its own.
+#[derive(Default)]
+struct Arguments {
+    lets: TokenStream,
+    passed: Vec<TokenStream>,
+}
+
+impl Arguments {
+    fn this(&mut self, rt: &TokenStream, function: &str, method: &Method, from: &Ident) {
+        let this = local("__this");
+        let get = argument(rt, method.ident.span(), function, &quote!(Self), from);
+        self.lets.extend(quote!(let #this = #get;));
+        self.passed.push(quote!(&#this));
+    }
+
+    fn take(&mut self, rt: &TokenStream, function: &str, ty: &Type, from: &Ident) {
+        let name = local(&format!("__{}", self.passed.len()));
+        let get = argument(rt, ty.span(), function, ty, from);
+        self.lets.extend(quote!(let #name = #get;));
+        self.passed.push(quote!(#name));
+    }
+
+    fn call(&self, method: &Method, owner: &TokenStream) -> TokenStream {
+        let function = &method.ident;
+        let passed = &self.passed;
+        quote_spanned!(at(function.span())=> #owner #function(#(#passed),*))
     }
 }
 
@@ -200,28 +238,31 @@ fn converted(rt: &TokenStream, method: &Method, convert: &str, call: &TokenStrea
 }
 
 /// One boxed future that calls, waits, and converts what came back.
-fn awaited(rt: &TokenStream, method: &Method, convert: &str, call: &TokenStream) -> TokenStream {
+fn awaited(rt: &TokenStream, method: &Method, convert: &str, owner: &TokenStream, from: &Arguments) -> TokenStream {
+    let call = from.call(method, owner);
     let call = quote_spanned!(at(method.ident.span())=> #call.await);
     let outcome = converted(rt, method, convert, &call);
+    let lets = &from.lets;
     let run = named(rt, method.ident.span(), "run");
-    quote_spanned!(at(method.ident.span())=> #run(async move { #outcome }))
+    quote_spanned!(at(method.ident.span())=> #run(async move { #lets #outcome }))
 }
 
 fn on_start_row(rt: &TokenStream, hook: &Method) -> TokenStream {
     let name = plain(&hook.ident);
-    let location = location(rt, hook.ident.span());
+    let here = here(rt, hook.ident.span());
     let needs = needs(rt, "start_needs", &hook.args);
-    let scope = Ident::new("__scope", Span::mixed_site());
-    let this = argument(rt, hook.ident.span(), "start_this", &quote!(Self), &scope);
-    let args = hook.args.iter().map(|arg| argument(rt, arg.span(), "start_extract", arg, &scope));
-    let function = &hook.ident;
-    let call = quote_spanned!(at(function.span())=> Self::#function(&*#this #(, #args)*));
-    let run = awaited(rt, hook, "started", &call);
-    quote!(#rt::HookDef::new(#name, #location, |#scope| #run) #needs)
+    let scope = local("__scope");
+    let mut arguments = Arguments::default();
+    arguments.this(rt, "start_this", hook, &scope);
+    for arg in &hook.args {
+        arguments.take(rt, "start_extract", arg, &scope);
+    }
+    let run = awaited(rt, hook, "started", &quote!(Self::), &arguments);
+    quote!(#rt::HookDef::new(#name, #here, |#scope| #run) #needs)
 }
 
 fn build(rt: &TokenStream, inject: &Inject) -> TokenStream {
-    let deps = Ident::new("__deps", Span::mixed_site());
+    let deps = local("__deps");
     let needs = inject.args.iter().map(|arg| {
         let need = named(rt, arg.span(), "need");
         quote_spanned!(at(arg.span())=> #need::<#arg>())
@@ -248,20 +289,16 @@ fn needs(rt: &TokenStream, function: &str, args: &[Type]) -> Option<TokenStream>
     (!args.is_empty()).then(|| quote!(.needs(&[#(#lists),*])))
 }
 
-/// The place of a token. `line!()` would be the line of the attribute, for every handler.
-fn location(rt: &TokenStream, span: Span) -> TokenStream {
+/// The crate, module, file and line of a token. `line!()` would be the line of the attribute, for every handler.
+fn here(rt: &TokenStream, span: Span) -> TokenStream {
     let line = line(span);
-    quote!(#rt::Location { file: #rt::file!(), line: #line })
-}
-
-fn origin(rt: &TokenStream) -> TokenStream {
-    quote!(.origin(#rt::env!("CARGO_PKG_NAME"), #rt::module_path!()))
+    quote!(#rt::here!(#line))
 }
 
 /// The derive's `impl`.
 pub(crate) fn event(event: &EventType) -> TokenStream {
     let EventType { krate, ident, name, aliases, context, key } = event;
-    let rt = runtime(krate.as_ref());
+    let (rt, import) = runtime(krate.as_ref());
     let aliases =
         (!aliases.is_empty()).then(|| quote!(const ALIASES: &'static [&'static #rt::str] = &[#(#aliases),*];));
     let context = context.as_ref().map(|context| quote!(const CONTEXT: &'static #rt::str = #context;));
@@ -279,6 +316,7 @@ pub(crate) fn event(event: &EventType) -> TokenStream {
     });
     quote! {
         const _: () = {
+            #import
             #[automatically_derived]
             impl #rt::Event for #ident {
                 const NAME: &'static #rt::str = #name;

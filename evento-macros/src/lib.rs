@@ -22,19 +22,19 @@ pub fn projector(args: TokenStream, item: TokenStream) -> TokenStream {
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
 pub fn event_handler(args: TokenStream, item: TokenStream) -> TokenStream {
-    debug::shown("#[event_handler]", model::event_handler(args.into(), item.into())).into()
+    debug::shown("#[event_handler]", model::event_handler(args.into(), &item.into())).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
 pub fn inject(_args: TokenStream, item: TokenStream) -> TokenStream {
-    model::stray("inject", item.into()).into()
+    model::stray("inject", &item.into()).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
 pub fn on_start(_args: TokenStream, item: TokenStream) -> TokenStream {
-    model::stray("on_start", item.into()).into()
+    model::stray("on_start", &item.into()).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]

@@ -16,7 +16,8 @@ pub use inventory;
 pub use std::string::String;
 
 pub use crate::component::{
-    Build, Component, ComponentDef, FreeHandler, HandlerDef, HookDef, Invoke, Location, OpenComponent, Registered,
+    Build, Component, ComponentDef, FreeHandler, HandlerDef, HookDef, Invoke, Location, OpenComponent, Origin,
+    Registered,
 };
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
@@ -29,6 +30,20 @@ use crate::deps::Provided;
 use crate::error::BoxError;
 use crate::event::EventArgument;
 use crate::outcome::{HandlerResult, IntoOutcome, IntoStarted};
+
+/// The place of what is generated, in the crate it is generated in.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __here {
+    ($line:literal) => {
+        $crate::__private::Origin {
+            location: $crate::__private::Location { file: $crate::__private::file!(), line: $line },
+            package: $crate::__private::env!("CARGO_PKG_NAME"),
+            module: $crate::__private::module_path!(),
+        }
+    };
+}
+pub use crate::__here as here;
 
 /// The row of a component for the registry.
 #[must_use]

@@ -66,6 +66,8 @@ pub fn workspace() -> PathBuf {
 /// Something the compiler said, at its primary span.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Said {
+    /// The library, example or binary it is about.
+    pub target: String,
     /// Base name of the file.
     pub file: String,
     /// From 1.
@@ -91,11 +93,11 @@ pub fn said(output: &Output) -> Vec<Said> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|value| value["reason"] == "compiler-message")
-        .filter_map(|value| read(&value["message"]))
+        .filter_map(|value| read(&value["target"], &value["message"]))
         .collect()
 }
 
-fn read(message: &Value) -> Option<Said> {
+fn read(target: &Value, message: &Value) -> Option<Said> {
     let mut span = message["spans"].as_array()?.iter().find(|span| span["is_primary"] == true)?;
     // What a `macro_rules!` of the runtime wrote belongs to its call, which is also what the compiler shows.
     while span["file_name"].as_str()?.contains("evento-runtime/src") && span["expansion"].is_object() {
@@ -104,6 +106,7 @@ fn read(message: &Value) -> Option<Said> {
     let (from, to) = (span["column_start"].as_u64()?, span["column_end"].as_u64()?);
     let one_line = span["line_start"] == span["line_end"];
     Some(Said {
+        target: target["name"].as_str()?.to_owned(),
         file: Path::new(span["file_name"].as_str()?).file_name()?.to_str()?.to_owned(),
         line: span["line_start"].as_u64()?,
         column: from,

@@ -1,9 +1,9 @@
 //! Every mistake is told once, in our sentence, on the user's own token.
 //!
 //! A file of `tests/ui` is a crate full of mistakes. Below a line stands what the compiler must say about it: carets
-//! under the token, then the whole first line of the message. Nothing else may be said. Where the sentence is not
-//! ours, `rustc` stands in its place. `EVENTO_UI=bless` writes the annotations anew.
-#![allow(missing_docs, clippy::panic)]
+//! under the token (`@1+8` where a caret has no room), then the whole first line of the message. Nothing else may be said. Where the sentence is not
+//! ours, `rustc` stands in its place. `EVENTO_BLESS=1` writes the annotations anew.
+#![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, Said, said, workspace};
 
-const FILES: [&str; 6] = ["options", "block", "function", "event", "types", "stray"];
+const FILES: [&str; 8] = ["options", "block", "function", "event", "types", "stray", "link", "warnings"];
 
 /// What the traits of evento make the compiler say.
 const OURS: [&str; 8] = [
@@ -46,7 +46,8 @@ fn every_mistake_is_one_sentence_on_its_own_token() {
     let fixture = Fixture::new(env!("CARGO_TARGET_TMPDIR"), "ui", &manifest, &[("src/lib.rs", "")]).unwrap();
     let output = fixture.cargo(&["check", "--examples", "--keep-going", "--message-format=json"], &[]).unwrap();
     let mut by_file: BTreeMap<String, Vec<Said>> = BTreeMap::new();
-    for message in said(&output).into_iter().filter(|message| message.level == "error") {
+    let counts = |message: &Said| message.level == "error" || message.file == "warnings.rs";
+    for message in said(&output).into_iter().filter(counts) {
         by_file.entry(message.file.clone()).or_default().push(message);
     }
     assert!(!by_file.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -58,7 +59,7 @@ fn every_mistake_is_one_sentence_on_its_own_token() {
         let text = fs::read_to_string(&path).unwrap();
         let mut actual = by_file.remove(&format!("{name}.rs")).unwrap_or_default();
         actual.sort();
-        if std::env::var("EVENTO_UI").is_ok_and(|value| value == "bless") {
+        if std::env::var_os("EVENTO_BLESS").is_some() {
             fs::write(&path, annotated(&text, &actual)).unwrap();
             continue;
         }
@@ -84,9 +85,11 @@ fn compare(name: &str, mut expected: Vec<Expected>, actual: Vec<Said>, wrong: &m
                 && (expected.message == "rustc" || expected.message == said.message)
         };
         match expected.iter().position(matches) {
-            Some(index) => drop(expected.remove(index)),
+            Some(index) => {
+                expected.remove(index);
+            }
             None => {
-                writeln!(wrong, "{name}.rs:{}:{} not expected:\n{}", said.line, said.column, said.rendered).unwrap()
+                writeln!(wrong, "{name}.rs:{}:{} not expected:\n{}", said.line, said.column, said.rendered).unwrap();
             }
         }
     }
@@ -103,15 +106,15 @@ fn expected(text: &str) -> Vec<Expected> {
             line_above = number;
             continue;
         };
-        let indent = line.chars().position(|c| c == '^').unwrap_or_else(|| panic!("no caret in line {number}"));
-        let carets = line.chars().filter(|c| *c == '^').count();
-        let message = annotation.trim_start().trim_start_matches('^').trim().to_owned();
-        expected.push(Expected {
-            line: line_above,
-            column: u64::try_from(indent).unwrap() + 1,
-            length: u64::try_from(carets).unwrap(),
-            message,
-        });
+        let (place, message) = annotation.trim_start().split_once(' ').unwrap();
+        let (column, length) = match place.strip_prefix('@').and_then(|place| place.split_once('+')) {
+            Some((column, length)) => (column.parse().unwrap(), length.parse().unwrap()),
+            None => {
+                let indent = line.chars().position(|c| c == '^').unwrap_or_else(|| panic!("no caret in line {number}"));
+                (u64::try_from(indent).unwrap() + 1, u64::try_from(place.len()).unwrap())
+            }
+        };
+        expected.push(Expected { line: line_above, column, length, message: message.to_owned() });
     }
     expected
 }
@@ -125,10 +128,13 @@ fn annotated(text: &str, actual: &[Said]) -> String {
         }
         writeln!(out, "{line}").unwrap();
         for said in actual.iter().filter(|said| said.line == number) {
-            let column = usize::try_from(said.column).unwrap();
             let rest = u64::try_from(line.chars().count()).unwrap() + 1 - said.column;
-            let carets = "^".repeat(usize::try_from(said.length.unwrap_or(rest)).unwrap().max(1));
-            let indent = " ".repeat(column.saturating_sub(MARK.len() + 1));
+            let length = said.length.unwrap_or(rest).max(1);
+            let column = usize::try_from(said.column).unwrap();
+            let (indent, carets) = match column.checked_sub(MARK.len() + 1) {
+                Some(indent) => (" ".repeat(indent), "^".repeat(usize::try_from(length).unwrap())),
+                None => (String::new(), format!("@{column}+{length}")),
+            };
             let ours = !said.own || OURS.iter().any(|phrase| said.message.contains(phrase));
             writeln!(out, "{MARK}{indent}{carets} {}", if ours { &said.message } else { "rustc" }).unwrap();
         }

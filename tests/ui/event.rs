@@ -70,12 +70,12 @@ struct Borrowed<'a> { text: &'a str }
 
 #[derive(Event, Serialize, Deserialize)]
 #[event]
-//~^^^^^^^^ options must stand in parentheses: `#[event(name = "OrderPlaced")]`
+//~@1+8 options must stand in parentheses: `#[event(name = "OrderPlaced")]`
 struct Bare {}
 
 #[derive(Event, Serialize, Deserialize)]
 #[event = "x"]
-//~^^^^^^^^^^^^^^ options must stand in parentheses: `#[event(name = "OrderPlaced")]`
+//~@1+14 options must stand in parentheses: `#[event(name = "OrderPlaced")]`
 struct Valued {}
 
 #[derive(Event, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ struct Größe {}
 
 #[derive(Event)]
 union Both { a: u32, b: f32 }
-//~^^^^^ `Both` must be a struct or an enum
+//~@1+5 `Both` must be a struct or an enum
 
 #[derive(Event, Serialize, Deserialize)]
 #[event(key = tags)]

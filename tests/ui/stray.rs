@@ -39,9 +39,9 @@ impl Hidden {
 }
 
 evento_runtime::link!(some-crate);
-//~^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ `link!` must name crates as in code, separated by commas: `link!(orders_handlers, billing_handlers)`
+//~@1+33 `link!` must name crates as in code, separated by commas: `link!(orders_handlers, billing_handlers)`
 evento_runtime::link!();
-//~^^^^^^^^^^^^^^^^^^^^^^^ `link!` must name crates as in code, separated by commas: `link!(orders_handlers, billing_handlers)`
+//~@1+23 `link!` must name crates as in code, separated by commas: `link!(orders_handlers, billing_handlers)`
 
 mod two_blocks {
     use super::*;

@@ -8,7 +8,7 @@ use syn::{
 
 use super::attributes::{self, Own};
 use super::signature::{self, Role, shown};
-use super::{Component, Handler, Inject, Method, ProjectorOptions, Shape, options};
+use super::{Block, Component, Handler, Inject, Method, ProjectorOptions, Shape, options};
 use crate::errors::Errors;
 use crate::expand::{self, Stub};
 use crate::names::{self, NAME_RULE, is_name, last_ident, peel};
@@ -67,7 +67,11 @@ pub(super) fn component(
                 carried: attributes::carried(&block.attrs),
                 ty,
                 options,
-                shape: Shape::Block { inject: parts.inject, on_start: parts.on_start, handlers: parts.handlers },
+                shape: Shape::Block(Box::new(Block {
+                    inject: parts.inject,
+                    on_start: parts.on_start,
+                    handlers: parts.handlers,
+                })),
             };
             expand::component(&component, &item)
         }

@@ -7,7 +7,7 @@ mod options;
 mod signature;
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Attribute, Expr, Ident, Item, Path, Type};
+use syn::{Attribute, Ident, Item, Path, Type};
 
 use crate::errors::Errors;
 use crate::expand;
@@ -32,11 +32,14 @@ pub(crate) struct Component {
 pub(crate) enum Shape {
     /// A unit struct that free functions may join.
     Open,
-    Block {
-        inject: Option<Inject>,
-        on_start: Option<Method>,
-        handlers: Vec<Handler>,
-    },
+    Block(Box<Block>),
+}
+
+/// The annotated methods of an `impl` block.
+pub(crate) struct Block {
+    pub(crate) inject: Option<Inject>,
+    pub(crate) on_start: Option<Method>,
+    pub(crate) handlers: Vec<Handler>,
 }
 
 /// The constructor and the provided types it takes.
@@ -66,7 +69,7 @@ pub(crate) struct Handler {
 
 pub(crate) enum Executor {
     Name(String),
-    Constant(Expr),
+    Constant(Path),
 }
 
 /// A free function that joins `projector`.
@@ -82,7 +85,7 @@ pub(crate) fn projector(args: TokenStream, item: TokenStream) -> TokenStream {
     let options = ProjectorOptions::read(args, &mut errors);
     match syn::parse2(item.clone()) {
         Ok(Item::Impl(block)) => block::component(options, block, errors),
-        Ok(Item::Struct(item)) => open::component(options, item, errors),
+        Ok(Item::Struct(item)) => open::component(options, &item, errors),
         Ok(_) => {
             errors.at(
                 Span::call_site(),
@@ -98,7 +101,7 @@ pub(crate) fn projector(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// `#[event_handler(..)]` that no `#[projector]` block has taken.
-pub(crate) fn event_handler(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn event_handler(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let function = match syn::parse2(item.clone()) {
         Ok(Item::Fn(function)) => function,
@@ -106,23 +109,23 @@ pub(crate) fn event_handler(args: TokenStream, item: TokenStream) -> TokenStream
             // A method of a trait or of a block without `#[projector]` need not be a whole item.
             let method = syn::parse2::<syn::ImplItemFn>(item.clone()).is_ok();
             errors.at(Span::call_site(), if method { STRAY } else { "`#[event_handler]` must be on a function" });
-            return expand::failed(errors, &item, None);
+            return expand::failed(errors, item, None);
         }
     };
     match open::handler(args, &function, &mut errors) {
-        Some(handler) if errors.is_empty() => expand::free_handler(&handler, &item),
-        _ => expand::failed(errors, &item, None),
+        Some(handler) if errors.is_empty() => expand::free_handler(&handler, item),
+        _ => expand::failed(errors, item, None),
     }
 }
 
 const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`";
 
 /// `#[inject]` or `#[on_start]` that no `#[projector]` block has taken.
-pub(crate) fn stray(name: &str, item: TokenStream) -> TokenStream {
+pub(crate) fn stray(name: &str, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     errors.at(
         Span::call_site(),
         format_args!("`#[{name}]` must be inside an `impl` block with `#[projector(version = 1)]`"),
     );
-    expand::failed(errors, &item, None)
+    expand::failed(errors, item, None)
 }

@@ -161,7 +161,7 @@ fn read_handler(args: Vec<Arg>, options: &mut HandlerOptions, errors: &mut Error
 fn executor(arg: &Arg, errors: &mut Errors) -> Option<Executor> {
     let Some(text) = arg.literal() else {
         // A path is emitted as it is, so that an undeclared constant is the compiler's own error there.
-        return arg.path(errors).map(|_| Executor::Constant(arg.value.clone()));
+        return arg.path(errors).map(Executor::Constant);
     };
     if text.value().is_empty() {
         errors.on(text, "`executor` must not be empty; leave it out to run in line");
