@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::discover::{Draft, DraftComponent};
 use super::plan::Plan;
 use super::report::Problem;
-use crate::component::{Build, ComponentDef, HandlerDef, Location};
+use crate::component::{Build, ComponentDef, HandlerDef, HookDef, Location};
 use crate::context::MissingDependency;
 use crate::deps::Deps;
 use crate::engine::{ConsumerPlan, HandlerPlan};
@@ -28,6 +28,7 @@ struct Resolved {
     wait_for_head: bool,
     /// One consumer each.
     contexts: Vec<ContextPattern>,
+    on_start: Option<&'static HookDef>,
     handlers: Vec<(&'static HandlerDef, String, RetryPolicy)>,
 }
 
@@ -40,6 +41,7 @@ impl Resolved {
             mode: component.mode(),
             wait_for_head: settings.wait_for_head.value,
             contexts: settings.contexts.value.iter().filter_map(|text| ContextPattern::parse(text).ok()).collect(),
+            on_start: component.hooks.first().copied(),
             handlers: component
                 .handlers
                 .iter()
@@ -53,6 +55,8 @@ impl Resolved {
             (Some(value), _) => Ok(Arc::clone(value)),
             (None, Build::With { build, .. }) => build(deps),
             (None, Build::Unit) => Ok(Arc::new(())),
+            // Rule `no-constructor`.
+            (None, Build::Given) => Err(MissingDependency(self.def.name)),
         }
     }
 
@@ -118,7 +122,7 @@ impl Blueprint {
                 component: Arc::clone(&value),
                 mode: component.mode,
                 wait_for_head: component.wait_for_head,
-                on_start: component.def.on_start,
+                on_start: component.on_start.copied(),
                 handlers: handlers.clone(),
                 settings: self.sizes.clone(),
             }));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::BundleBuilder;
 use super::settings::{ComponentSettings, HandlerSettings, Sizes};
 use super::text::short_type;
-use crate::component::{ComponentDef, FreeHandler, HandlerDef, Location, Registered};
+use crate::component::{ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Location, Registered};
 use crate::executor::ConsumerExecutor;
 use crate::policy::CheckpointMode;
 
@@ -15,6 +15,7 @@ use crate::policy::CheckpointMode;
 pub(super) struct Registry {
     pub(super) components: Vec<&'static ComponentDef>,
     pub(super) free: Vec<&'static FreeHandler>,
+    pub(super) hooks: Vec<&'static FreeHook>,
     pub(super) linked: Vec<(&'static str, Location)>,
 }
 
@@ -30,6 +31,7 @@ impl Registry {
             match entry {
                 Registered::Component(def) => registry.components.push(def),
                 Registered::Handler(free) => registry.free.push(free),
+                Registered::Hook(hook) => registry.hooks.push(hook),
                 Registered::Linked { crate_name, location } => {
                     registry.linked.push((crate_name.trim_start_matches("::"), *location));
                 }
@@ -37,6 +39,7 @@ impl Registry {
         }
         registry.components.sort_by_key(|def| (def.name, def.version, def.location, def.package));
         registry.free.sort_by_key(|free| (free.handler.location, free.handler.method));
+        registry.hooks.sort_by_key(|hook| (hook.hook.location, hook.hook.method));
         registry.linked.sort_unstable();
         registry.linked.dedup_by_key(|(name, _)| *name);
         registry
@@ -66,6 +69,8 @@ pub(super) struct DraftComponent {
     /// In the order of the source.
     pub(super) handlers: Vec<DraftHandler>,
     pub(super) settings: ComponentSettings,
+    /// Its `#[on_start]` hooks; more than one is a fault.
+    pub(super) hooks: Vec<&'static HookDef>,
     /// A value given with `.component(..)`.
     pub(super) value: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -128,8 +133,10 @@ impl<'a> Draft<'a> {
             .iter()
             .chain(free)
             .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) });
+        let hooks = registry.hooks.iter().filter(|hook| hook.component.type_id == def.type_id).map(|hook| &hook.hook);
         DraftComponent {
             def,
+            hooks: def.on_start.iter().chain(hooks).collect(),
             handlers: handlers.collect(),
             settings: ComponentSettings::of(def, &builder.defaults, &builder.for_components),
             value: builder.given.iter().find(|given| given.def.type_id == def.type_id).and_then(|g| g.value.clone()),

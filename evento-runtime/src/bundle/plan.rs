@@ -134,7 +134,7 @@ impl ComponentEntry {
                 Entry::new("checkpoint", &settings.mode, |mode| mode.to_string().into()),
                 Entry::new("wait_for_head", &settings.wait_for_head, |wait| (*wait).into()),
             ],
-            on_start: def.on_start.map(|hook| hook.method),
+            on_start: component.hooks.first().map(|hook| hook.method),
             handlers: component.handlers.iter().map(HandlerEntry::of).collect(),
         }
     }
@@ -269,7 +269,7 @@ fn needs(draft: &Draft<'_>) -> Vec<NeedEntry> {
         if let (Build::With { needs: taken, .. }, None) = (component.def.build, &component.value) {
             needs.extend(taken);
         }
-        let hook = component.def.on_start.map_or(&[][..], |hook| hook.needs);
+        let hook = component.hooks.first().map_or(&[][..], |hook| hook.needs);
         let handlers = component.handlers.iter().flat_map(|handler| handler.def.needs);
         needs.extend(hook.iter().chain(handlers).copied().flatten());
     }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use evento_runtime::{CheckpointMode, Expected, Flow, NewEvent};
+use evento_runtime::{CheckpointMode, Flow, NewEvent};
 
-use crate::scripted::{Closed, Foreign, Journal, Made, MemoryStore, Mixed, Script, bundle, settled, stop, tasks};
+use crate::scripted::{
+    Closed, Foreign, Journal, Made, MemoryStore, Mixed, Script, append_all, bundle, settled, stop, tasks,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn it_waits_for_what_is_before_it_and_nothing_overtakes_it() {
@@ -14,7 +16,7 @@ async fn it_waits_for_what_is_before_it_and_nothing_overtakes_it() {
         let store = MemoryStore::new();
         let events: Vec<NewEvent> =
             (0..300).map(|n| if n % 10 == 9 { Closed { n }.into() } else { Made { n }.into() }).collect();
-        let last = store.append(None::<String>, Expected::Any, events).await.unwrap().last;
+        let last = append_all(&store, events).await;
         let running_now = Arc::new(AtomicUsize::new(0));
         let journal = Journal::default();
         let (r, j) = (Arc::clone(&running_now), journal.clone());
@@ -60,7 +62,7 @@ async fn events_nobody_handles_are_no_barrier() {
     let store = MemoryStore::new();
     let events: Vec<NewEvent> =
         (0..16).map(|n| if n % 2 == 1 { Foreign { n }.into() } else { Made { n }.into() }).collect();
-    let last = store.append(None::<String>, Expected::Any, events).await.unwrap().last;
+    let last = append_all(&store, events).await;
     let together = Arc::new(tokio::sync::Barrier::new(8));
     let script = Script::new(move |_| {
         let together = Arc::clone(&together);

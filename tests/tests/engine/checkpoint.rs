@@ -10,7 +10,9 @@ use evento_runtime::identity::ConsumerId;
 use evento_runtime::store::{ConsumerState, ConsumerStateStore, Lease, Settlement, Store, StoreConfig};
 use evento_runtime::{CheckpointMode, Flow, StoreError, StoreErrorKind};
 
-use crate::scripted::{Journal, Limited, MemoryStore, Pooled, Script, append, bundle, dead_letters, lanes, settled, stop, stored};
+use crate::scripted::{
+    Journal, Limited, MemoryStore, Pooled, Script, append, dead_letters, lanes, over, settled, stop, stored,
+};
 
 /// A store whose next settlements fail: `-1` for ever, `n` that many times. `after`: they are stored all the same.
 #[derive(Clone)]
@@ -98,10 +100,9 @@ fn counting(journal: &Journal<u64>) -> Script {
 async fn one_failed_or_unknown_write_stops_no_later_one() {
     for after in [false, true] {
         let store = MemoryStore::new();
-        let last = append(&store, 0..2_000, 30).await.last;
+        let last = append(&store, 0..2_000, 30).await;
         let journal = Journal::default();
-        let running = bundle(&store)
-            .store(faulty(&store, 3, after))
+        let running = over(faulty(&store, 3, after))
             .component(Pooled(counting(&journal)))
             .executor(lanes(8))
             .checkpoint_mode(CheckpointMode::Watermark)
@@ -121,14 +122,13 @@ async fn one_failed_or_unknown_write_stops_no_later_one() {
 #[tokio::test]
 async fn an_event_whose_dead_letter_is_not_stored_is_not_settled_and_the_consumer_says_why() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..3, 1).await.last;
+    let last = append(&store, 0..3, 1).await;
     let faulty = faulty(&store, -1, false);
     let faults = Arc::clone(&faulty.faults);
     let script = Script::new(|call| async move {
         if call.n == 0 { Err(evento_runtime::HandlerError::permanent("never").into()) } else { Ok(Flow::Continue) }
     });
-    let running =
-        bundle(&store).store(faulty).component(Limited(script)).build().unwrap().start().await.unwrap();
+    let running = over(faulty).component(Limited(script)).build().unwrap().start().await.unwrap();
     evento_tests::eventually("it says why it stands", || {
         matches!(running.status()[0].reason, Some(StallReason::Store { .. }))
     })
@@ -148,8 +148,7 @@ async fn nothing_is_lost_while_the_store_is_away() {
     let faulty = faulty(&store, -1, false);
     let faults = Arc::clone(&faulty.faults);
     let journal = Journal::default();
-    let running = bundle(&store)
-        .store(faulty)
+    let running = over(faulty)
         .component(Pooled(counting(&journal)))
         .executor(lanes(8))
         .checkpoint_mode(CheckpointMode::Watermark)

@@ -4,10 +4,11 @@ use std::io;
 
 use evento_runtime::component::Kind;
 use evento_runtime::prelude::*;
-use evento_runtime::{CheckpointMode, ErrorClass, Expected, NewEvent};
+use evento_runtime::{CheckpointMode, ErrorClass};
 
 use crate::scripted::{
-    Journal, Limited, MemoryStore, Plain, Pooled, Script, append, bundle, dead_letters, lanes, settled, stop, tasks,
+    Journal, Limited, MemoryStore, Plain, Pooled, Script, append, append_all, bundle, dead_letters, lanes, settled,
+    stop, tasks,
 };
 
 fn attempts_of(journal: &Journal<(u64, u32)>, n: u64) -> u32 {
@@ -44,7 +45,7 @@ enum On {
 /// Runs ten events with two further attempts each; answers (attempts of event 3, dead letters).
 async fn run(on: On, until: u32, error: fn() -> BoxError) -> (u32, usize) {
     let store = MemoryStore::new();
-    let last = append(&store, 0..10, 3).await.last;
+    let last = append(&store, 0..10, 3).await;
     let journal = Journal::default();
     let script = failing(&journal, until, error);
     let builder = match on {
@@ -95,7 +96,7 @@ async fn a_panic_is_that_events_failure_and_nothing_else() {
 #[tokio::test]
 async fn for_ever_is_for_ever_in_the_consumers_own_loop() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..10, 3).await.last;
+    let last = append(&store, 0..10, 3).await;
     let journal = Journal::default();
     let running =
         bundle(&store).component(Plain(failing(&journal, 50, ordinary))).build().unwrap().start().await.unwrap();
@@ -109,7 +110,7 @@ async fn for_ever_is_for_ever_in_the_consumers_own_loop() {
 #[tokio::test]
 async fn what_a_handler_asks_for_is_done() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..5, 0).await.last;
+    let last = append(&store, 0..5, 0).await;
     let journal = Journal::default();
     let log = journal.clone();
     let script = Script::new(move |call| {
@@ -138,8 +139,8 @@ async fn a_payload_that_does_not_decode_is_kept_byte_for_byte() {
     let store = MemoryStore::new();
     let payloads: [&[u8]; 4] = [b"\xff\x00\xfe", b"{\"n\":", b"{\"n\":\"text\"}", b""];
     let events = payloads.map(|payload| NewEvent::raw("Made", "application/json", payload.to_vec()).key("k"));
-    store.append(None::<String>, Expected::Any, events).await.unwrap();
-    let last = append(&store, [7], 1).await.last;
+    append_all(&store, events).await;
+    let last = append(&store, [7], 1).await;
     let journal = Journal::default();
     let script = failing(&journal, 0, ordinary);
     let running = bundle(&store).component(Pooled(script)).executor(tasks(2)).build().unwrap().start().await.unwrap();
@@ -155,7 +156,7 @@ async fn a_payload_that_does_not_decode_is_kept_byte_for_byte() {
 #[tokio::test]
 async fn a_dead_letter_keeps_the_whole_story() {
     let store = MemoryStore::new();
-    let last = append(&store, [3], 1).await.last;
+    let last = append(&store, [3], 1).await;
     let script = failing(&Journal::default(), u32::MAX, ordinary);
     let running = bundle(&store).component(Limited(script)).build().unwrap().start().await.unwrap();
     settled(&running, &last).await;
@@ -171,7 +172,7 @@ async fn a_dead_letter_keeps_the_whole_story() {
 #[tokio::test]
 async fn one_consumers_failures_change_nothing_for_another() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..200, 5).await.last;
+    let last = append(&store, 0..200, 5).await;
     let healthy = Journal::default();
     let running = bundle(&store)
         .component(Pooled(Script::new(|_| async { panic!("always") })))

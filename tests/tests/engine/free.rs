@@ -7,7 +7,7 @@ use crate::scripted::{Journal, MemoryStore, Plain, Script, append, bundle, settl
 #[tokio::test]
 async fn without_executors_no_task_is_spawned_per_event() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..20_000, 9).await.last;
+    let last = append(&store, 0..20_000, 9).await;
     let journal = Journal::default();
     let log = journal.clone();
     let script = Script::new(move |call| {

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use evento_runtime::CheckpointMode;
 use evento_runtime::prelude::*;
-use evento_runtime::{CheckpointMode, Expected, NewEvent};
 
-use crate::scripted::{Foreign, Journal, Made, MemoryStore, Plain, Pooled, Script, append, bundle, lanes, settled, stop};
+use crate::scripted::{
+    Foreign, Journal, Made, MemoryStore, Plain, Pooled, Script, append, append_all, bundle, lanes, settled, stop,
+};
 
 async fn append_foreign(store: &MemoryStore, count: u64) -> Position {
     let events: Vec<NewEvent> = (0..count).map(|n| Foreign { n }.into()).collect();
-    store.append(None::<String>, Expected::Any, events).await.unwrap().last
+    append_all(store, events).await
 }
 
 fn count(journal: &Journal<u64>) -> Script {
@@ -33,27 +35,30 @@ async fn pages_of_foreign_events_are_passed_and_not_read_again() {
     assert_eq!(journal.all(), [1]);
     // The stored checkpoint passed them too: the next run begins behind them.
     let running = bundle(&store).component(Plain(count(&journal))).build().unwrap().start().await.unwrap();
-    assert!(running.status()[0].watermark.as_ref() >= Some(&last) || {
-        settled(&running, &last).await;
-        journal.len() == 1
-    });
+    assert!(
+        running.status()[0].watermark.as_ref() >= Some(&last) || {
+            settled(&running, &last).await;
+            journal.len() == 1
+        }
+    );
     stop(running).await;
 }
 
 #[tokio::test]
 async fn foreign_events_between_parallel_ones_pin_nothing() {
-    let store = MemoryStore::new();
-    let events: Vec<NewEvent> = (0..3_000)
-        .map(|n| if n % 10 == 0 { Foreign { n }.into() } else { NewEvent::from(Made { n }).key(format!("k{}", n % 40)) })
-        .collect();
-    let last = store.append(None::<String>, Expected::Any, events).await.unwrap().last;
     for mode in [CheckpointMode::OnStart, CheckpointMode::Watermark] {
+        let store = MemoryStore::new();
+        let events: Vec<NewEvent> = (0..3_000)
+            .map(|n| {
+                if n % 10 == 0 { Foreign { n }.into() } else { NewEvent::from(Made { n }).key(format!("k{}", n % 40)) }
+            })
+            .collect();
+        let last = append_all(&store, events).await;
         let journal = Journal::default();
         let running = bundle(&store)
             .component(Pooled(count(&journal)))
             .executor(lanes(16))
             .checkpoint_mode(mode)
-            .forget("Pooled", 1)
             .build()
             .unwrap()
             .start()

@@ -8,7 +8,9 @@ use std::time::Duration;
 use evento_runtime::{CheckpointMode, Flow};
 use tokio::sync::Semaphore;
 
-use crate::scripted::{Journal, MemoryStore, Neighbour, Plain, Pooled, Script, append, bundle, lanes, settled, stop, tasks};
+use crate::scripted::{
+    Journal, MemoryStore, Neighbour, Plain, Pooled, Script, append, bundle, lanes, settled, stop, tasks,
+};
 
 /// A number that looks random and is the same in every run.
 fn scatter(n: u64) -> u64 {
@@ -20,7 +22,7 @@ async fn a_sequential_projector_handles_everything_in_order_and_goes_on_where_it
     let store = MemoryStore::new();
     let seen = Journal::default();
     for round in 0..3 {
-        let last = append(&store, round * 1_000..(round + 1) * 1_000, 7).await.last;
+        let last = append(&store, round * 1_000..(round + 1) * 1_000, 7).await;
         let journal = seen.clone();
         let script = Script::new(move |call| {
             journal.push(call.n);
@@ -37,7 +39,7 @@ async fn a_sequential_projector_handles_everything_in_order_and_goes_on_where_it
 async fn keys_keep_their_order_through_delays_and_retries() {
     for mode in [CheckpointMode::OnStart, CheckpointMode::Watermark] {
         let store = MemoryStore::new();
-        let last = append(&store, 0..2_000, 23).await.last;
+        let last = append(&store, 0..2_000, 23).await;
         let journal: Journal<(String, u64, bool)> = Journal::default();
         let log = journal.clone();
         let script = Script::new(move |call| {
@@ -77,7 +79,10 @@ async fn keys_keep_their_order_through_delays_and_retries() {
                 assert!(before.is_none_or(|before| before <= *n), "{key}: {n} after {before:?}");
                 before = Some(*n);
             }
-            assert_eq!(steps.iter().map(|(n, _)| n).collect::<BTreeSet<_>>().len(), 2_000 / 23 + usize::from(steps[0].0 < 2_000 % 23));
+            assert_eq!(
+                steps.iter().map(|(n, _)| n).collect::<BTreeSet<_>>().len(),
+                2_000 / 23 + usize::from(steps[0].0 < 2_000 % 23)
+            );
         }
     }
 }
@@ -86,7 +91,7 @@ async fn keys_keep_their_order_through_delays_and_retries() {
 async fn a_name_is_one_budget_for_all_its_consumers() {
     const CAPACITY: usize = 5;
     let store = MemoryStore::new();
-    let last = append(&store, 0..400, 0).await.last;
+    let last = append(&store, 0..400, 0).await;
     let (now, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (n, p) = (Arc::clone(&now), Arc::clone(&peak));
     let script = Script::new(move |call| {

@@ -21,14 +21,14 @@ fn counting(journal: &Journal<u64>) -> Script {
 #[tokio::test]
 async fn a_second_instance_stands_by_and_takes_over() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..100, 1).await.last;
+    let last = append(&store, 0..100, 1).await;
     let (one, two) = (Journal::default(), Journal::default());
     let first = bundle(&store).component(Plain(counting(&one))).build().unwrap().start().await.unwrap();
     let second = bundle(&store).component(Plain(counting(&two))).build().unwrap().start().await.unwrap();
     settled(&first, &last).await;
     assert_eq!(second.status()[0].reason, Some(StallReason::Standby));
     stop(first).await;
-    let last = append(&store, 100..200, 1).await.last;
+    let last = append(&store, 100..200, 1).await;
     settled(&second, &last).await;
     assert_eq!((one.len(), two.len()), (100, 100));
     stop(second).await;
@@ -62,11 +62,8 @@ async fn a_fenced_owner_steps_down_writes_nothing_and_comes_back_in_its_turn() {
     let status = running.status().remove(0);
     // Somebody else's ownership reaches the state store.
     let stores = running.store().stores.clone();
-    let later = Lease {
-        consumer: (*status.consumer).clone(),
-        owner: stores.lock.owner(),
-        epoch: Epoch(status.epoch.0 + 5),
-    };
+    let later =
+        Lease { consumer: (*status.consumer).clone(), owner: stores.lock.owner(), epoch: Epoch(status.epoch.0 + 5) };
     stores.state.settle(&later, Settlement::default()).await.unwrap();
     gate.add_permits(5);
     evento_tests::eventually("it steps down", || {

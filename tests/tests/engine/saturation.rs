@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evento_runtime::CheckpointMode;
+use evento_runtime::consumer::StallReason;
 use evento_runtime::executor::ConsumerExecutors;
 use evento_runtime::prelude::*;
-use evento_runtime::consumer::StallReason;
-use evento_runtime::{CheckpointMode, Expected, NewEvent};
 use tokio::sync::Semaphore;
 
-use crate::scripted::{Closed, Journal, Made, MemoryStore, Pooled, Script, append, bundle, lanes, settled, stop, stored, tasks};
+use crate::scripted::{
+    Closed, Journal, Made, MemoryStore, Pooled, Script, append, append_all, bundle, lanes, settled, stop, stored, tasks,
+};
 
 /// `Made` on `pool`, `Closed` on `other`.
 struct Two(Script);
@@ -32,7 +34,7 @@ async fn a_full_executor_is_counted_and_the_other_goes_on() {
     let store = MemoryStore::new();
     let events: Vec<NewEvent> =
         (0..60).map(|n| if n % 2 == 0 { Made { n }.into() } else { Closed { n }.into() }).collect();
-    let last = store.append(None::<String>, Expected::Any, events).await.unwrap().last;
+    let last = append_all(&store, events).await;
     let gate = Arc::new(Semaphore::new(0));
     let done = Journal::default();
     let (g, d) = (Arc::clone(&gate), done.clone());
@@ -70,7 +72,7 @@ async fn a_full_executor_is_counted_and_the_other_goes_on() {
 #[tokio::test]
 async fn the_window_bounds_what_would_run_again_and_one_stuck_event_does_not_fill_it() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..2_000, 50).await.last;
+    let last = append(&store, 0..2_000, 50).await;
     let gate = Arc::new(Semaphore::new(0));
     let done = Journal::default();
     let (g, d) = (Arc::clone(&gate), done.clone());
@@ -119,7 +121,7 @@ async fn the_window_bounds_what_would_run_again_and_one_stuck_event_does_not_fil
 async fn checkpoint_every_event_is_stored_before_the_next_one_starts() {
     for mode in [CheckpointMode::OnStart, CheckpointMode::Watermark] {
         let store = MemoryStore::new();
-        let last = append(&store, 0..100, 0).await.last;
+        let last = append(&store, 0..100, 0).await;
         let script = Script::new(|_| async { Ok(Flow::Continue) });
         let running = bundle(&store)
             .component(Pooled(script))

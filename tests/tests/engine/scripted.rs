@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
+use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::prelude::*;
 pub(crate) use evento_runtime::store::MemoryStore;
-use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::store::{ConsumerState, StoreConfig, StoredDeadLetter};
-use evento_runtime::{Appended, Bundle, BundleBuilder, Expected, NewEvent, Running};
+use evento_runtime::{Bundle, BundleBuilder, Expected, Running};
 use serde::{Deserialize, Serialize};
 
 /// The event most tests use.
@@ -37,7 +37,6 @@ pub(crate) struct Call {
     pub(crate) n: u64,
     pub(crate) key: Option<String>,
     pub(crate) attempt: u32,
-    pub(crate) position: Position,
     pub(crate) stop: Stop,
     pub(crate) sequential: bool,
 }
@@ -59,7 +58,7 @@ impl Script {
 
     fn call(&self, n: u64, meta: &Metadata, attempt: Attempt, stop: Stop, sequential: bool) -> Outcome {
         let key = meta.key().map(str::to_owned);
-        (self.0)(Call { n, key, attempt: attempt.0, position: meta.position().clone(), stop, sequential })
+        (self.0)(Call { n, key, attempt: attempt.0, stop, sequential })
     }
 }
 
@@ -149,19 +148,30 @@ impl<T: Clone> Journal<T> {
 
 /// A builder over `store` with everything a test does not care about.
 pub(crate) fn bundle(store: &MemoryStore) -> BundleBuilder {
-    Bundle::builder("b").store(store.clone()).checkpoint_interval(Duration::from_millis(5))
+    over(store.clone())
 }
 
-pub(crate) fn tasks(n: usize) -> impl ConsumerExecutor {
+/// The same over any store.
+pub(crate) fn over(store: impl StoreConfig) -> BundleBuilder {
+    Bundle::builder("b").store(store).checkpoint_interval(Duration::from_millis(5))
+}
+
+pub(crate) fn tasks(n: usize) -> Arc<dyn ConsumerExecutor> {
     ConsumerExecutors::tasks("pool", n)
 }
 
-pub(crate) fn lanes(n: usize) -> impl ConsumerExecutor {
+pub(crate) fn lanes(n: usize) -> Arc<dyn ConsumerExecutor> {
     ConsumerExecutors::partitioned("pool", n)
 }
 
+/// Appends any events.
+pub(crate) async fn append_all(store: &MemoryStore, events: impl IntoIterator<Item = NewEvent>) -> Position {
+    let store = Box::new(store.clone()).open().await.unwrap();
+    store.append(None::<String>, Expected::Any, events).await.unwrap().last
+}
+
 /// Appends `Made` events; the key is `k{n % keys}`, none if `keys` is 0.
-pub(crate) async fn append(store: &MemoryStore, numbers: impl IntoIterator<Item = u64>, keys: u64) -> Appended {
+pub(crate) async fn append(store: &MemoryStore, numbers: impl IntoIterator<Item = u64>, keys: u64) -> Position {
     let events: Vec<NewEvent> = numbers
         .into_iter()
         .map(|n| {
@@ -169,7 +179,7 @@ pub(crate) async fn append(store: &MemoryStore, numbers: impl IntoIterator<Item 
             if keys == 0 { event } else { event.key(format!("k{}", n % keys)) }
         })
         .collect();
-    store.append(None::<String>, Expected::Any, events).await.unwrap()
+    append_all(store, events).await
 }
 
 /// Waits until every consumer has settled up to `position`.
@@ -202,6 +212,6 @@ impl Script {
     /// For handlers that care for the event only.
     pub(crate) fn run(&self, n: u64) -> Outcome {
         let stop = Stop::new(tokio::sync::watch::channel(false).1);
-        (self.0)(Call { n, key: None, attempt: 1, position: Position::from_u64(n), stop, sequential: false })
+        (self.0)(Call { n, key: None, attempt: 1, stop, sequential: false })
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use evento_runtime::{CheckpointMode, Flow, RunError};
 use tokio::sync::Semaphore;
 
-use crate::scripted::{Journal, MemoryStore, Plain, Pooled, Script, append, bundle, lanes, settled, stop, stored, tasks};
+use crate::scripted::{
+    Journal, MemoryStore, Plain, Pooled, Script, append, bundle, lanes, settled, stop, stored, tasks,
+};
 
 /// Marks begin and end, and takes a while in between.
 fn slow(journal: &Journal<(u64, bool)>, gate: &Arc<Semaphore>) -> Script {
@@ -26,7 +28,7 @@ fn slow(journal: &Journal<(u64, bool)>, gate: &Arc<Semaphore>) -> Script {
 async fn running_handlers_finish_and_nothing_starts_after_the_signal() {
     for mode in [CheckpointMode::OnStart, CheckpointMode::Watermark] {
         let store = MemoryStore::new();
-        let last = append(&store, 0..1_000, 0).await.last;
+        let last = append(&store, 0..1_000, 0).await;
         let (journal, gate) = (Journal::default(), Arc::new(Semaphore::new(0)));
         let builder = |journal: &Journal<_>| {
             bundle(&store).component(Pooled(slow(journal, &gate))).executor(tasks(8)).checkpoint_mode(mode)
@@ -55,9 +57,9 @@ async fn running_handlers_finish_and_nothing_starts_after_the_signal() {
 
 #[tokio::test]
 async fn a_deadline_is_kept_and_names_who_still_runs() {
-    let store = MemoryStore::new();
-    append(&store, 0..10, 0).await;
     for parallel in [true, false] {
+        let store = MemoryStore::new();
+        append(&store, 0..10, 0).await;
         let (journal, gate) = (Journal::default(), Arc::new(Semaphore::new(0)));
         let script = slow(&journal, &gate);
         let builder = if parallel {
@@ -81,7 +83,7 @@ async fn a_deadline_is_kept_and_names_who_still_runs() {
 async fn what_waits_for_another_attempt_is_delivered_again_in_every_mode() {
     for mode in [CheckpointMode::OnStart, CheckpointMode::Watermark] {
         let store = MemoryStore::new();
-        let last = append(&store, 0..20, 0).await.last;
+        let last = append(&store, 0..20, 0).await;
         let journal = Journal::default();
         let log = journal.clone();
         let failing = Script::new(move |call| {

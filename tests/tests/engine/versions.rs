@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use evento_runtime::prelude::*;
 use evento_runtime::RunError;
+use evento_runtime::prelude::*;
 
 use crate::scripted::{Journal, Made, MemoryStore, append, bundle, settled, stop};
 
@@ -45,7 +45,7 @@ mod second {
 #[tokio::test]
 async fn a_new_version_starts_over_beside_the_old_one() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..50, 1).await.last;
+    let last = append(&store, 0..50, 1).await;
     let (old, new, hooks) = (Journal::default(), Journal::default(), Arc::new(AtomicU32::new(0)));
     for _ in 0..2 {
         let running = bundle(&store)
@@ -65,17 +65,22 @@ async fn a_new_version_starts_over_beside_the_old_one() {
 }
 
 #[tokio::test]
-async fn forgetting_a_version_starts_it_over() {
+async fn a_forgotten_version_starts_over_should_it_come_back() {
     let store = MemoryStore::new();
-    let last = append(&store, 0..50, 1).await.last;
-    let journal = Journal::default();
-    for _ in 0..2 {
-        let running =
-            bundle(&store).component(second::View(journal.clone())).forget("View", 2).build().unwrap().start().await.unwrap();
+    let last = append(&store, 0..50, 1).await;
+    let (old, new, hooks) = (Journal::default(), Journal::default(), Arc::new(AtomicU32::new(0)));
+    let run = async |builder: evento_runtime::BundleBuilder| {
+        let running = builder.build().unwrap().start().await.unwrap();
         settled(&running, &last).await;
         stop(running).await;
-    }
-    assert_eq!(journal.len(), 100);
+    };
+    let first = || first::View(old.clone(), Arc::clone(&hooks));
+    run(bundle(&store).component(first())).await;
+    run(bundle(&store).component(second::View(new.clone())).forget("View", 1)).await;
+    hooks.store(0, Ordering::SeqCst);
+    run(bundle(&store).component(first()).component(second::View(new.clone()))).await;
+    assert_eq!((old.len(), new.len()), (100, 50));
+    assert_eq!(hooks.load(Ordering::SeqCst), 1, "its hook runs again as well");
 }
 
 struct Refuses;

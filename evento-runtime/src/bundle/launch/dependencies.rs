@@ -14,13 +14,26 @@ pub(super) fn missing_dependency(draft: &Draft<'_>, report: &mut Report) {
             let who = format!("the constructor of `{}`", def.name);
             provided.check(report, &who, def.location, needs.iter());
         }
-        if let Some(hook) = def.on_start {
+        for hook in &component.hooks {
             let who = format!("`{}::{}` (`#[on_start]`)", def.name, hook.method);
             provided.check(report, &who, hook.location, hook.needs.iter().copied().flatten());
         }
         for handler in &component.handlers {
             let who = format!("`{}`", component.label(handler));
             provided.check(report, &who, handler.def.location, handler.def.needs.iter().copied().flatten());
+        }
+    }
+}
+
+pub(super) fn no_constructor(draft: &Draft<'_>, report: &mut Report) {
+    for component in &draft.components {
+        let def = component.def;
+        if matches!((def.build, &component.value), (Build::Given, None)) {
+            let message = format!("`{}` has neither an `#[inject]` constructor nor `Default`", def.name);
+            report.add(def.location, message).help(
+                "write `#[inject] fn new(dependency: T) -> Self` in its block, derive `Default`, or give a value with \
+                 `.component(..)`",
+            );
         }
     }
 }

@@ -58,6 +58,17 @@ pub(super) fn duplicate_handler(draft: &Draft<'_>, report: &mut Report) {
     }
 }
 
+pub(super) fn duplicate_hook(draft: &Draft<'_>, report: &mut Report) {
+    for component in &draft.components {
+        let Some((first, others)) = component.hooks.split_first() else { continue };
+        for other in others {
+            let name = component.def.name;
+            let message = format!("`{name}` has a second `#[on_start]`, beside the one at {}", first.location);
+            report.add(other.location, message).help("one hook prepares a component: join the two");
+        }
+    }
+}
+
 pub(super) fn retry_for_ever(draft: &Draft<'_>, report: &mut Report) {
     for (component, handler) in draft.handlers() {
         if let (Some(executor), -1) = (handler.def.executor, handler.settings.retry.value) {

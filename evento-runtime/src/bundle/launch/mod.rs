@@ -53,6 +53,8 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     fault("duplicate-executor", executors::duplicate_executor),
     fault("bad-capacity", executors::bad_capacity),
     warning("unused-executor", executors::unused_executor),
+    fault("no-constructor", dependencies::no_constructor),
+    fault("duplicate-hook", handlers::duplicate_hook),
     fault("missing-dependency", dependencies::missing_dependency),
     fault("duplicate-dependency", dependencies::duplicate_dependency),
     fault("no-store", store::no_store),
