@@ -3,6 +3,8 @@
 pub mod bundle;
 pub mod clock;
 pub mod component;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod context;
 pub mod deps;
 pub mod engine;

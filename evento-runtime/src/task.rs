@@ -19,6 +19,15 @@ impl Tasks {
         self.0.spawn(future)
     }
 
+    /// Runs `future` to its end on the given runtime, for callers that may be outside of any.
+    pub fn spawn_on<F>(&self, runtime: &tokio::runtime::Handle, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.0.spawn_on(future, runtime)
+    }
+
     /// Runs a blocking function on tokio's blocking threads.
     pub fn spawn_blocking<F, T>(&self, work: F) -> JoinHandle<T>
     where
