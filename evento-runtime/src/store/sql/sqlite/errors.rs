@@ -44,6 +44,15 @@ pub fn classify(error: &(dyn StdError + 'static)) -> Option<ErrorClass> {
     transient.then_some(ErrorClass::Transient)
 }
 
+/// The same error for one more caller.
+pub(super) fn again(error: &StoreError) -> StoreError {
+    let copy = StoreError::new(error.kind(), error.store());
+    match error.source() {
+        Some(cause) => copy.caused_by(cause.to_string()),
+        None => copy,
+    }
+}
+
 /// Whether the connection is of no further use.
 pub(super) fn is_broken(error: &StoreError) -> bool {
     matches!(error.kind(), StoreErrorKind::Connection)

@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::errors::is_broken;
+use super::errors::{again, is_broken};
 use super::registry::Shared;
 use super::session::SqliteSession;
 use super::writer::Held;
@@ -176,7 +176,7 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
         Ok(()) => {}
     }
     for one in ran {
-        (one.answer)(outcome.as_ref().map(|()| ()).map_err(|error| again(error)));
+        (one.answer)(outcome.as_ref().map(|()| ()).map_err(again));
     }
 }
 
@@ -203,28 +203,23 @@ async fn run_one(
         return Ok(None);
     }
     let one = (job.run)(session).await;
+    let cause = session.last_error();
     if alone {
         return Ok(Some(one));
     }
     let end = if one.keep { "RELEASE evento_job" } else { "ROLLBACK TO evento_job; RELEASE evento_job" };
     match session.run(end).await {
         Ok(()) => Ok(Some(one)),
-        // SQLite has rolled back everything (full, out of memory, input/output).
-        Err(error) => Err((Some(one), error)),
+        // SQLite has rolled back everything (full, out of memory, input/output): the reason came before.
+        Err(error) => {
+            let detail = "the transaction ended within one of the writes that shared it";
+            Err((Some(one), cause.unwrap_or_else(|| error.detail(detail))))
+        }
     }
 }
 
 fn refuse(jobs: &[Job], error: StoreError) {
     for job in jobs {
         (job.refuse)(again(&error));
-    }
-}
-
-/// The same error for one more caller.
-fn again(error: &StoreError) -> StoreError {
-    let copy = StoreError::new(error.kind(), error.store());
-    match std::error::Error::source(error) {
-        Some(cause) => copy.caused_by(cause.to_string()),
-        None => copy,
     }
 }

@@ -7,7 +7,7 @@ use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{Row as _, Sqlite, TypeInfo as _, ValueRef as _};
 
-use super::errors::failed;
+use super::errors::{again, failed};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::store::sql::session::{Cell, Row, Session, Value};
 
@@ -15,11 +15,12 @@ use crate::store::sql::session::{Cell, Row, Session, Value};
 pub(crate) struct SqliteSession<'c> {
     connection: &'c mut SqliteConnection,
     name: &'c Arc<str>,
+    last_error: Option<StoreError>,
 }
 
 impl<'c> SqliteSession<'c> {
     pub(crate) const fn new(connection: &'c mut SqliteConnection, name: &'c Arc<str>) -> Self {
-        Self { connection, name }
+        Self { connection, name, last_error: None }
     }
 
     /// What handlers and the caller of `append_in` see.
@@ -27,10 +28,21 @@ impl<'c> SqliteSession<'c> {
         self.connection
     }
 
+    /// The last failure of a statement since this was asked last.
+    pub(super) fn last_error(&mut self) -> Option<StoreError> {
+        self.last_error.take()
+    }
+
+    fn failed(&mut self, error: sqlx::Error) -> StoreError {
+        let error = failed(self.name, error);
+        self.last_error = Some(again(&error));
+        error
+    }
+
     /// A statement without values: transactions, pragmas.
     pub(crate) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
         let done = sqlx::raw_sql(sql).execute(&mut *self.connection).await;
-        done.map(drop).map_err(|error| failed(self.name, error))
+        done.map(drop).map_err(|error| self.failed(error))
     }
 }
 
@@ -42,12 +54,12 @@ impl Session for SqliteSession<'_> {
 
     async fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, StoreError> {
         let done = bind(sql, values).execute(&mut *self.connection).await;
-        done.map(|done| done.rows_affected()).map_err(|error| failed(self.name, error))
+        done.map(|done| done.rows_affected()).map_err(|error| self.failed(error))
     }
 
     async fn fetch(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
         let rows = bind(sql, values).fetch_all(&mut *self.connection).await;
-        let rows = rows.map_err(|error| failed(self.name, error))?;
+        let rows = rows.map_err(|error| self.failed(error))?;
         let row = |row: &SqliteRow| cells(row).map(|cells| Row::new(cells, Arc::clone(self.name)));
         rows.iter().map(row).collect::<Result<_, _>>().map_err(|error| failed(self.name, error))
     }
