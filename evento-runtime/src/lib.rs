@@ -4,6 +4,8 @@ pub mod bundle;
 pub mod clock;
 pub mod cluster;
 pub mod component;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod consumer;
 pub mod context;
 pub mod deps;
