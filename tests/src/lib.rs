@@ -1,5 +1,7 @@
 //! Shared pieces of the test package: where data is, how a test says that it found none, how it waits.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "everything in here is for tests")]
+
 pub mod fixture;
 
 use std::io::Write as _;

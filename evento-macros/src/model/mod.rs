@@ -128,15 +128,15 @@ pub(crate) fn event_handler(args: TokenStream, item: &TokenStream) -> TokenStrea
 const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`";
 
 /// `#[on_start(..)]` that no `#[projector]` block has taken.
-pub(crate) fn on_start(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn on_start(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let function = match syn::parse2(item.clone()) {
         Ok(Item::Fn(function)) if function.sig.receiver().is_none() => function,
-        _ => return stray("on_start", &item),
+        _ => return stray("on_start", item),
     };
     match open::hook(args, &function, &mut errors) {
-        Some(hook) if errors.is_empty() => expand::free_hook(&hook, &item),
-        _ => expand::failed(errors, &item, None),
+        Some(hook) if errors.is_empty() => expand::free_hook(&hook, item),
+        _ => expand::failed(errors, item, None),
     }
 }
 

@@ -2,6 +2,7 @@
 //! files that change together.
 //!
 //! `cargo run --release -p git-history -- --db history.db [REPOSITORY]`; run again it reads `0 new`.
+#![allow(clippy::print_stdout, reason = "this program talks to a person")]
 
 mod activity;
 mod commits;

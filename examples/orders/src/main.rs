@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p orders`, and `-- --help` for what else it can do.
 #![warn(unused_crate_dependencies)]
+#![allow(clippy::print_stdout, reason = "this program talks to a person")]
 
 mod arguments;
 mod feed;
