@@ -5,7 +5,7 @@ const _: () = {
     #[automatically_derived]
     impl __evento::Component for Totals {
         const DEF: &'static __evento::ComponentDef =
-            &__evento::ComponentDef::projector::<Self>("Totals", 1u32, __evento::Build::Unit, __evento::here!(5u32));
+            &__evento::projector::<Self>("Totals", 1u32, __evento::Build::Unit, __evento::here!(5u32));
     }
     #[automatically_derived]
     impl __evento::OpenComponent for Totals {}
@@ -17,7 +17,7 @@ async fn rest(_event: RawEvent, _id: EventId) {}
 const _: () = {
     use ::evento_runtime::__private as __evento;
     static HANDLER: __evento::FreeHandler = __evento::FreeHandler::new::<Totals>(
-        __evento::HandlerDef::new::<RawEvent>(
+        __evento::handler::<RawEvent>(
             "rest",
             __evento::here!(8u32),
             __evento::Invoke::Async(|__context| {
