@@ -24,6 +24,8 @@ const fn key(name: &'static str, expects: &'static str, example: &'static str) -
 
 const CRATE: Key = key("crate", "the path of `evento_runtime` from the root", "crate = ::evento_runtime");
 
+const PROJECTOR_OF: Key = key("projector", "the path of a unit struct with `#[projector]`", "projector = OrderTotals");
+
 /// Options of `#[projector]`.
 pub(crate) const PROJECTOR: &[Key] = &[
     key("version", "a whole number from 1", "version = 1"),
@@ -40,9 +42,12 @@ pub(crate) const HANDLER: &[Key] = &[
     key("retry", "a whole number, or -1 for ever", "retry = 3"),
     key("retry_delay", "a string with a number and a unit", "retry_delay = \"500ms\""),
     key("max_delay", "a string with a number and a unit", "max_delay = \"30s\""),
-    key("projector", "the path of a unit struct with `#[projector]`", "projector = OrderTotals"),
+    PROJECTOR_OF,
     CRATE,
 ];
+
+/// Options of `#[on_start]` on a free function.
+pub(crate) const HOOK: &[Key] = &[PROJECTOR_OF, CRATE];
 
 /// Options of `#[event]` below `#[derive(Event)]`.
 pub(crate) const EVENT: &[Key] = &[

@@ -8,7 +8,7 @@ use syn::{Attribute, Ident, Path, Type};
 
 use crate::errors::Errors;
 use crate::event::EventType;
-use crate::model::{Block, Component, Executor, FreeHandler, Handler, Inject, Method, Shape};
+use crate::model::{Block, Component, Executor, FreeHandler, FreeHook, Handler, Inject, Method, Shape};
 use crate::names::{at, line, plain};
 
 /// What stands in for a component that has mistakes, so that `.register::<T>()` does not complain as well.
@@ -84,13 +84,13 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
             let Block { inject, on_start, handlers } = &**block;
             let build = match inject {
                 Some(inject) => build(rt, inject),
-                None => {
-                    let default = named(rt, ty.span(), "default");
-                    quote_spanned!(at(ty.span())=> #default::<Self>())
-                }
+                None => quote!({
+                    use #rt::OnlyGiven as _;
+                    #rt::Made::<Self>::BUILD
+                }),
             };
             let on_start = on_start.as_ref().map(|hook| {
-                let hook = on_start_row(rt, hook);
+                let hook = on_start_row(rt, hook, &quote!(Self::));
                 quote!(.on_start(#hook))
             });
             let rows = handlers.iter().map(|handler| {
@@ -131,6 +131,23 @@ pub(crate) fn free_handler(free: &FreeHandler, item: &TokenStream) -> TokenStrea
             #import
             static HANDLER: #rt::FreeHandler = #rt::FreeHandler::new::<#projector>(#row);
             #rt::inventory::submit! { #rt::Registered::Handler(&HANDLER) }
+        };
+    }
+}
+
+/// The user's function and its registration as a hook.
+pub(crate) fn free_hook(free: &FreeHook, item: &TokenStream) -> TokenStream {
+    let (rt, import) = &runtime(free.krate.as_ref());
+    let carried = &free.hook.carried;
+    let row = on_start_row(rt, &free.hook, &TokenStream::new());
+    let projector = &free.projector;
+    quote! {
+        #item
+        #(#carried)*
+        const _: () = {
+            #import
+            static HOOK: #rt::FreeHook = #rt::FreeHook::new::<#projector>(#row);
+            #rt::inventory::submit! { #rt::Registered::Hook(&HOOK) }
         };
     }
 }
@@ -247,17 +264,22 @@ fn awaited(rt: &TokenStream, method: &Method, convert: &str, owner: &TokenStream
     quote_spanned!(at(method.ident.span())=> #run(async move { #lets #outcome }))
 }
 
-fn on_start_row(rt: &TokenStream, hook: &Method) -> TokenStream {
+/// One call, as for a handler. `owner` is `Self::`, or nothing.
+fn on_start_row(rt: &TokenStream, hook: &Method, owner: &TokenStream) -> TokenStream {
     let name = plain(&hook.ident);
     let here = here(rt, hook.ident.span());
     let needs = needs(rt, "start_needs", &hook.args);
     let scope = local("__scope");
     let mut arguments = Arguments::default();
-    arguments.this(rt, "start_this", hook, &scope);
+    if !owner.is_empty() {
+        arguments.this(rt, "start_this", hook, &scope);
+    }
     for arg in &hook.args {
         arguments.take(rt, "start_extract", arg, &scope);
     }
-    let run = awaited(rt, hook, "started", &quote!(Self::), &arguments);
+    let run = awaited(rt, hook, "started", owner, &arguments);
+    // A parameter nobody reads is a warning in the user's crate.
+    let scope = if owner.is_empty() && hook.args.is_empty() { quote!(_) } else { quote!(#scope) };
     quote!(#rt::hook(#name, #here, |#scope| #run) #needs)
 }
 

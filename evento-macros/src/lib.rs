@@ -33,8 +33,8 @@ pub fn inject(_args: TokenStream, item: TokenStream) -> TokenStream {
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
-pub fn on_start(_args: TokenStream, item: TokenStream) -> TokenStream {
-    model::stray("on_start", &item.into()).into()
+pub fn on_start(args: TokenStream, item: TokenStream) -> TokenStream {
+    debug::shown("#[on_start]", model::on_start(args.into(), &item.into())).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]

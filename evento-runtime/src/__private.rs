@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -16,7 +17,8 @@ pub use inventory;
 pub use std::string::String;
 
 pub use crate::component::{
-    Build, Component, ComponentDef, FreeHandler, HandlerDef, HookDef, Invoke, Location, OpenComponent, Registered,
+    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Location, OpenComponent,
+    Registered,
 };
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
@@ -182,27 +184,22 @@ pub fn built<C: Component>(value: C) -> MakeResult {
     Ok(Arc::new(value))
 }
 
-/// A component that is made without a constructor.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has neither an `#[inject]` constructor nor `Default`",
-    label = "cannot be made",
-    note = "write `#[inject] fn new(dependency: T) -> Self` in the `#[projector]` block, or derive `Default`"
-)]
-pub trait Constructible: Component {
-    /// How.
-    const BUILD: Build;
+/// How a component without a constructor is made: `Made::<C>::BUILD` is the inherent constant where `C` has
+/// `Default`, and the trait's where it has not. Which of the two is decided where the type is concrete.
+pub struct Made<C>(PhantomData<C>);
+
+impl<C: Component + Default> Made<C> {
+    /// By `Default`.
+    pub const BUILD: Build = Build::With { needs: &[], build: |_| built(C::default()) };
 }
 
-#[diagnostic::do_not_recommend]
-impl<C: Component + Default> Constructible for C {
-    const BUILD: Build = Build::With { needs: &[], build: |_| built(Self::default()) };
+/// What is left for a component without a constructor and without `Default`.
+pub trait OnlyGiven {
+    /// With `.component(..)`.
+    const BUILD: Build = Build::Given;
 }
 
-/// Makes a component by `Default`.
-#[must_use]
-pub const fn default<C: Constructible>() -> Build {
-    C::BUILD
-}
+impl<C> OnlyGiven for Made<C> {}
 
 /// A field that can be an event's key.
 #[diagnostic::on_unimplemented(

@@ -79,6 +79,8 @@ pub enum Build {
     },
     /// It is a unit struct without data (function style).
     Unit,
+    /// It has neither: only a value given with `.component(..)` can be it.
+    Given,
 }
 
 /// Everything known of a component at compile time.
@@ -205,7 +207,7 @@ impl fmt::Debug for ComponentDef {
     }
 }
 
-/// A method run once per component version before its first event.
+/// A method or free function run once per component version before its first event.
 #[derive(Clone, Copy)]
 pub struct HookDef {
     /// Method name.
@@ -380,12 +382,30 @@ impl FreeHandler {
     }
 }
 
+/// A free function that is the `#[on_start]` hook of a component.
+pub struct FreeHook {
+    /// The component it joins.
+    pub component: &'static ComponentDef,
+    /// The row.
+    pub hook: HookDef,
+}
+
+impl FreeHook {
+    /// Joins `hook` to the component `C`.
+    #[must_use]
+    pub const fn new<C: OpenComponent>(hook: HookDef) -> Self {
+        Self { component: C::DEF, hook }
+    }
+}
+
 /// What generated code submits to the registry.
 pub enum Registered {
     /// A component.
     Component(&'static ComponentDef),
-    /// A free function.
+    /// A free function that handles events.
     Handler(&'static FreeHandler),
+    /// A free function that runs before the first event.
+    Hook(&'static FreeHook),
     /// A crate named in `link!`.
     Linked {
         /// Its name in code, without `r#`: the first segment of `module` of whatever is registered in it.

@@ -13,7 +13,7 @@ use crate::identity::ConsumerId;
 /// What all calls of one consumer have in common.
 pub struct ConsumerScope {
     /// Who is called.
-    pub consumer: ConsumerId,
+    pub consumer: Arc<ConsumerId>,
     /// The component's value; the shims know its type.
     pub component: Arc<dyn Any + Send + Sync>,
     /// The bundle's provided values.

@@ -3,8 +3,11 @@
 //! `#[event_handler]`, `#[inject]` and `#[on_start]` in a `#[projector]` block need no import at all.
 
 pub use crate::context::{Attempt, Dep, FromContext, Stop};
-pub use crate::event::{Event, EventId, Metadata, Position, RawEvent};
+pub use crate::error::BoxError;
+pub use crate::event::{Event, EventId, Metadata, NewEvent, Position, RawEvent};
 pub use crate::outcome::{ErrorClass, Flow, HandlerError};
 
 #[cfg(feature = "macros")]
-pub use crate::macros::{Event, event_handler, projector};
+pub use crate::macros::{Event, event_handler, on_start, projector};
+#[cfg(feature = "sqlite")]
+pub use crate::store::SqliteWriter;

@@ -34,3 +34,19 @@ const _: () = {
     __evento::inventory::submit! { __evento :: Registered :: Handler(& HANDLER) }
 };
 // end
+// #[on_start] writes:
+async fn prepare(_text: Dep<String>) {}
+const _: () = {
+    use ::evento_runtime::__private as __evento;
+    static HOOK: __evento::FreeHook = __evento::FreeHook::new::<Totals>(
+        __evento::hook("prepare", __evento::here!(11u32), |__scope| {
+            __evento::run(async move {
+                let __0 = __evento::start_extract::<Dep<String>>(&__scope)?;
+                __evento::started(prepare(__0).await)
+            })
+        })
+        .needs(&[__evento::start_needs::<Dep<String>>()]),
+    );
+    __evento::inventory::submit! { __evento :: Registered :: Hook(& HOOK) }
+};
+// end

@@ -79,6 +79,13 @@ pub(crate) struct FreeHandler {
     pub(crate) handler: Handler,
 }
 
+/// A free function that runs before the first event of `projector`.
+pub(crate) struct FreeHook {
+    pub(crate) krate: CratePath,
+    pub(crate) projector: Path,
+    pub(crate) hook: Method,
+}
+
 /// `#[projector(..)]`.
 pub(crate) fn projector(args: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
@@ -119,6 +126,19 @@ pub(crate) fn event_handler(args: TokenStream, item: &TokenStream) -> TokenStrea
 }
 
 const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`";
+
+/// `#[on_start(..)]` that no `#[projector]` block has taken.
+pub(crate) fn on_start(args: TokenStream, item: &TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let function = match syn::parse2(item.clone()) {
+        Ok(Item::Fn(function)) if function.sig.receiver().is_none() => function,
+        _ => return stray("on_start", item),
+    };
+    match open::hook(args, &function, &mut errors) {
+        Some(hook) if errors.is_empty() => expand::free_hook(&hook, item),
+        _ => expand::failed(errors, item, None),
+    }
+}
 
 /// `#[inject]` or `#[on_start]` that no `#[projector]` block has taken.
 pub(crate) fn stray(name: &str, item: &TokenStream) -> TokenStream {

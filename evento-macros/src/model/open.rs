@@ -6,7 +6,7 @@ use syn::{Fields, ItemFn, ItemStruct, Type, TypePath};
 
 use super::block::default_name;
 use super::signature::{self, Role};
-use super::{Component, FreeHandler, Handler, Method, ProjectorOptions, Shape, attributes, options};
+use super::{Component, FreeHandler, FreeHook, Handler, Method, ProjectorOptions, Shape, attributes, options};
 use crate::errors::Errors;
 use crate::expand::{self, Stub};
 use crate::names;
@@ -71,13 +71,31 @@ pub(super) fn handler(args: TokenStream, function: &ItemFn, errors: &mut Errors)
     }
     let mut args = signature::check(Role::Function, &function.sig, errors)?;
     let event = args.remove(0);
-    let method = Method {
+    let method = method(function, args);
+    Some(FreeHandler { krate: free.krate, projector: free.projector?, handler: Handler { method, event, options } })
+}
+
+/// `#[on_start(projector = OrderTotals)]` on a free function.
+pub(super) fn hook(args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHook> {
+    let free = options::of_free_hook(args, errors);
+    if !free.says_projector {
+        errors.at(
+            Span::call_site(),
+            "`#[on_start]` on a free function must name the component it joins: `projector = OrderTotals`",
+        );
+    }
+    let args = signature::check(Role::FreeHook, &function.sig, errors)?;
+    let hook = method(function, args);
+    Some(FreeHook { krate: free.krate, projector: free.projector?, hook })
+}
+
+fn method(function: &ItemFn, args: Vec<Type>) -> Method {
+    Method {
         ident: function.sig.ident.clone(),
         args,
         output: signature::output(&function.sig).cloned(),
         is_async: function.sig.asyncness.is_some(),
         carried: attributes::carried(&function.attrs),
         docs: attributes::docs(&function.attrs),
-    };
-    Some(FreeHandler { krate: free.krate, projector: free.projector?, handler: Handler { method, event, options } })
+    }
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::{Expr, Path};
 
 use super::{CratePath, Executor};
-use crate::args::{self, Arg, HANDLER, PROJECTOR, check_name};
+use crate::args::{self, Arg, HANDLER, HOOK, PROJECTOR, check_name};
 use crate::errors::{Errors, did_you_mean};
 use crate::names::{CONTEXT_RULE, is_context, overlap, prefix};
 
@@ -125,6 +125,19 @@ pub(crate) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerO
         }
     }
     (options, free)
+}
+
+/// Options of a free function that is a hook.
+pub(crate) fn of_free_hook(tokens: TokenStream, errors: &mut Errors) -> FreeOptions {
+    let args = args::read("#[on_start]", HOOK, tokens, errors);
+    let mut free = FreeOptions { says_projector: args.meant("projector"), ..FreeOptions::default() };
+    for arg in args.list {
+        match arg.key.name {
+            "projector" => free.projector = arg.path(errors),
+            _ => free.krate = arg.crate_path(errors),
+        }
+    }
+    free
 }
 
 /// Fills in what all handlers may say; gives back the rest.

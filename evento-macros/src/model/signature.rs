@@ -12,6 +12,7 @@ pub(super) enum Role {
     Method,
     Function,
     Hook,
+    FreeHook,
     Constructor,
 }
 
@@ -21,6 +22,7 @@ impl Role {
             Self::Method => "async fn name(&self, event: E, extractors..) -> Result<(), Error>",
             Self::Function => "async fn name(event: E, extractors..) -> Result<(), Error>",
             Self::Hook => "async fn name(&self, dependency: Dep<T>, ..) -> Result<(), Error>",
+            Self::FreeHook => "async fn name(dependency: Dep<T>, ..) -> Result<(), Error>",
             Self::Constructor => "fn new(dependency: T, ..) -> Self",
         }
     }
@@ -92,7 +94,7 @@ fn qualifiers(role: Role, sig: &Signature, errors: &mut Errors) {
         errors.on(abi, format_args!("`{name}` must not be `extern`"));
     }
     match (role, &sig.asyncness) {
-        (Role::Hook, None) => {
+        (Role::Hook | Role::FreeHook, None) => {
             errors.signature(sig.fn_token, role.usage(), format_args!("`{name}` must be an `async fn`"));
         }
         (Role::Constructor, Some(token)) => errors.signature(
@@ -135,8 +137,8 @@ fn receiver(role: Role, sig: &Signature, errors: &mut Errors) {
         (Role::Constructor, Some(receiver)) => {
             errors.signature(receiver, usage, format_args!("`{name}` must not take `self`: it makes the value"));
         }
-        (Role::Function, Some(receiver)) => errors.on(receiver, super::STRAY),
-        (Role::Function | Role::Constructor, None) => {}
+        (Role::Function | Role::FreeHook, Some(receiver)) => errors.on(receiver, super::STRAY),
+        (Role::Function | Role::FreeHook | Role::Constructor, None) => {}
     }
 }
 
@@ -177,7 +179,7 @@ fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Erro
         Type::Reference(reference) if role != Role::Constructor => {
             let owned = shown(&reference.elem);
             let (ask, possible) = match role {
-                Role::Hook => ("the hook", "`Dep<T>`"),
+                Role::Hook | Role::FreeHook => ("the hook", "`Dep<T>`"),
                 _ => ("a handler", POSSIBLE),
             };
             errors.signature(

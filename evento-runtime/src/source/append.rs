@@ -98,6 +98,28 @@ impl PreparedEvent {
         };
         u16::try_from(hash % 1_024).unwrap_or_default()
     }
+
+    /// Whether a stored event is this one: all that its producer chose, byte for byte.
+    pub(crate) fn is_same(&self, stored: &KnownEvent<'_>) -> bool {
+        self.name == stored.name
+            && self.context == stored.context
+            && self.key.as_deref() == stored.key
+            && self.content_type == stored.content_type
+            && self.payload == stored.payload
+            && self.metadata == stored.metadata
+    }
+}
+
+/// What a store holds under an id that came again.
+pub(crate) struct KnownEvent<'a> {
+    pub(crate) position: Position,
+    pub(crate) version: Option<u64>,
+    pub(crate) name: &'a str,
+    pub(crate) context: &'a str,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) content_type: &'a str,
+    pub(crate) payload: &'a [u8],
+    pub(crate) metadata: &'a [u8],
 }
 
 /// A batch, checked by the rules every store shares.
@@ -105,7 +127,7 @@ impl PreparedEvent {
 pub struct Append {
     /// The version the one key of the batch must have.
     pub expected: Expected,
-    /// At least one event; all of one key unless `expected` is `Any`.
+    /// At least one event; all of one stream (context and key) unless `expected` is `Any`.
     pub events: Vec<PreparedEvent>,
 }
 
@@ -145,8 +167,9 @@ impl Append {
         let events =
             events.into_iter().map(|event| prepare(key.as_deref(), event.into())).collect::<Result<Vec<_>, _>>()?;
         let Some(first) = events.first() else { return Err(AppendError::Empty) };
-        let one_key = first.key.is_some() && events.iter().all(|event| event.key == first.key);
-        if expected != Expected::Any && !one_key {
+        let one_stream =
+            first.key.is_some() && events.iter().all(|event| event.key == first.key && event.context == first.context);
+        if expected != Expected::Any && !one_stream {
             return Err(AppendError::VersionWithoutKey);
         }
         let mut ids = HashSet::with_capacity(events.len());
@@ -154,6 +177,29 @@ impl Append {
             return Err(AppendError::IdReused { id: twice.id });
         }
         Ok(Self { expected, events })
+    }
+
+    /// The answer to ids that came again, `None` if all are new. `stored` has one entry per event, in order.
+    pub(crate) fn recognise(&self, stored: &[Option<KnownEvent<'_>>]) -> Option<Result<Appended, AppendError>> {
+        let known = stored.iter().flatten().count();
+        if known == 0 {
+            return None;
+        }
+        let reused = self
+            .events
+            .iter()
+            .zip(stored)
+            .find(|(event, stored)| stored.as_ref().is_some_and(|stored| !event.is_same(stored)));
+        if let Some((event, _)) = reused {
+            return Some(Err(AppendError::IdReused { id: event.id }));
+        }
+        let (Some(Some(first)), Some(Some(last))) = (stored.first(), stored.last()) else {
+            return Some(Err(AppendError::PartlyKnown { known, total: self.events.len() }));
+        };
+        if known < self.events.len() {
+            return Some(Err(AppendError::PartlyKnown { known, total: self.events.len() }));
+        }
+        Some(Ok(Appended::new(first.position.clone(), last.position.clone(), last.version, true)))
     }
 }
 
@@ -181,7 +227,7 @@ fn prepare(given: Option<&str>, event: NewEvent) -> Result<PreparedEvent, Append
     }
     let payload = match event.payload {
         Ok(payload) => payload,
-        Err(source) => return Err(AppendError::Encode { event: event.name, source }),
+        Err(source) => return Err(AppendError::Encode { event: event.name, source: source.into() }),
     };
     if payload.len() > MAX_PAYLOAD {
         return Err(AppendError::PayloadTooLarge { event: event.name, bytes: payload.len(), limit: MAX_PAYLOAD });

@@ -2,7 +2,11 @@
 
 mod append;
 mod filter;
+pub(crate) mod memory;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sql;
 
+pub(crate) use append::KnownEvent;
 pub use append::{Append, Appended, Expected, MAX_METADATA, MAX_PAYLOAD, PreparedEvent, StreamKey, WARN_PAYLOAD};
 pub use filter::EventFilter;
 
@@ -41,6 +45,16 @@ pub enum PositionCheck {
     Usable,
     /// The source no longer has what follows it, or never had it: another source, a restored backup, a truncation.
     HistoryLost(String),
+}
+
+impl PositionCheck {
+    /// What a source says whose head is below a stored position.
+    pub(crate) fn history_lost(position: &Position, head: Option<&Position>) -> Self {
+        Self::HistoryLost(match head {
+            Some(head) => format!("the checkpoint stands at {position}, the log ends at {head}"),
+            None => format!("the checkpoint stands at {position}, the log is empty"),
+        })
+    }
 }
 
 /// An ordered, append-only feed.

@@ -55,6 +55,19 @@ pub fn error_text(error: &(dyn StdError + 'static), limit: usize) -> String {
         }
         next = error.source();
     }
+    fit_text(text, limit)
+}
+
+/// A text fit for every store; see [`error_text`]. What a store was given is made to fit, never refused.
+pub(crate) fn fit_text(mut text: String, limit: usize) -> String {
+    // Only what can be kept is looked at: an error may have megabytes.
+    if text.len() > limit.saturating_mul(4) {
+        let mut end = limit.saturating_mul(4);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
     if text.contains('\0') {
         text = text.replace('\0', "\u{2400}");
     }

@@ -2,11 +2,18 @@
 
 mod checkpoint;
 mod dead_letter;
+mod memory;
 mod opened;
+#[cfg(feature = "sqlite")]
+pub mod sql;
 
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
+pub(crate) use dead_letter::fit_text;
 pub use dead_letter::{DeadLetter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
+pub use memory::{Memory, MemoryStore};
 pub use opened::{CloseStore, Store, StoreConfig, Stores};
+#[cfg(feature = "sqlite")]
+pub use sql::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
 
 use std::time::Duration;
 
@@ -130,14 +137,14 @@ pub trait ConsumerStateStore: Send + Sync + 'static {
     /// The store failed.
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError>;
 
-    /// Every consumer of a bundle that was ever stored, sorted.
+    /// Every consumer of a bundle that was ever stored and not forgotten since, sorted.
     ///
     /// # Errors
     /// The store failed.
     async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
 
     /// Drops checkpoint, flags, error history and dead letters of all consumers of one component version.
-    /// Answers how many consumers that were.
+    /// Answers how many consumers that were. Their epochs stay, so that writes of before stay refused.
     ///
     /// # Errors
     /// The store failed, or [`Busy`](crate::error::StoreErrorKind::Busy): one of them is owned right now.
@@ -152,6 +159,11 @@ pub trait ConsumerLock: Send + Sync + 'static {
 
     /// How long an ownership lasts without renewal.
     fn lease_duration(&self) -> Duration;
+
+    /// How often the keeper calls [`renew`](Self::renew); a third of the duration unless the store was told otherwise.
+    fn renew_interval(&self) -> Duration {
+        self.lease_duration() / 3
+    }
 
     /// Takes the consumer if nobody owns it. Never waits for an owner. The new epoch is higher than every one before
     /// and than `above` (what the state store has seen).

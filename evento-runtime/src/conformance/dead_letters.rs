@@ -1,0 +1,151 @@
+//! `DeadEventQueue`, and the dead letters of a settlement.
+
+use std::sync::Arc;
+
+use super::{Fixture, consumer, lease, letter};
+use crate::event::{Position, StoredEvent, Timestamp};
+use crate::identity::ConsumerId;
+use crate::outcome::ErrorClass;
+use crate::store::{Checkpoint, DeadLetter, MAX_ERROR_TEXT, Settlement, Store};
+use crate::{EventId, StoreErrorKind};
+
+async fn put(store: &Store, consumer: &ConsumerId, letters: Vec<DeadLetter>) {
+    let settlement = Settlement { dead_letters: letters, ..Settlement::default() };
+    store.stores.state.settle(&lease(consumer, 1), settlement).await.unwrap();
+}
+
+async fn list(store: &Store, consumer: &ConsumerId) -> Vec<DeadLetter> {
+    let letters = store.stores.dead_letters.list(consumer, None, 1_000).await.unwrap();
+    assert!(letters.iter().all(|letter| letter.consumer == *consumer));
+    letters.into_iter().map(|stored| stored.letter).collect()
+}
+
+fn assert_same_event(found: &StoredEvent, put: &StoredEvent) {
+    assert_eq!((&found.position, found.id, &found.name), (&put.position, put.id, &put.name));
+    assert_eq!((&found.context, &found.key, found.version), (&put.context, &put.key, put.version));
+    assert_eq!((found.recorded_at, &found.content_type), (put.recorded_at, &put.content_type));
+    assert_eq!((&found.payload, &found.metadata), (&put.payload, &put.metadata));
+}
+
+/// The event with its raw bytes, the failure with its microseconds.
+pub async fn a_letter_comes_back_as_it_was(fixture: Fixture) {
+    let a = &consumer("A");
+    assert!(list(&fixture.store, a).await.is_empty());
+    let put_in = letter(7, "bad");
+    put(&fixture.store, a, vec![put_in.clone()]).await;
+    let found = list(&fixture.other, a).await;
+    assert_eq!(found.len(), 1);
+    assert_same_event(&found[0].event, &put_in.event);
+    assert_eq!((&found[0].handler, found[0].class, &found[0].error), (&put_in.handler, put_in.class, &put_in.error));
+    assert_eq!(found[0].attempts, 2);
+    assert_eq!((found[0].first_failed_at, found[0].last_failed_at), (put_in.first_failed_at, put_in.last_failed_at));
+    // An event of another kind of source, without key, version and metadata.
+    let foreign = StoredEvent {
+        position: Position::from_bytes(&[255; 40]).unwrap(),
+        id: EventId::generate(),
+        key: None,
+        version: None,
+        metadata: Vec::new().into(),
+        payload: Vec::new().into(),
+        ..(*put_in.event).clone()
+    };
+    put(&fixture.store, a, vec![DeadLetter { event: Arc::new(foreign.clone()), ..put_in }]).await;
+    assert_same_event(&list(&fixture.store, a).await[1].event, &foreign);
+}
+
+/// One row per consumer and event: attempts summed, first failure kept, the rest replaced.
+pub async fn a_second_letter_adds_up(fixture: Fixture) {
+    let a = &consumer("A");
+    put(&fixture.store, a, vec![letter(7, "first")]).await;
+    let second = DeadLetter {
+        class: ErrorClass::Ordinary,
+        handler: "again".to_owned(),
+        attempts: 3,
+        first_failed_at: Timestamp::from_micros(8_000_000),
+        last_failed_at: Timestamp::from_micros(9_000_000),
+        ..letter(7, "second")
+    };
+    put(&fixture.other, a, vec![second.clone()]).await;
+    let found = list(&fixture.store, a).await;
+    assert_eq!((found.len(), fixture.store.stores.dead_letters.count(a).await.unwrap()), (1, 1));
+    assert_eq!((&*found[0].error, &*found[0].handler, found[0].class), ("second", "again", ErrorClass::Ordinary));
+    assert_eq!(found[0].attempts, 5);
+    assert_eq!(
+        (found[0].first_failed_at, found[0].last_failed_at.as_micros()),
+        (letter(7, "").first_failed_at, 9_000_000)
+    );
+    // Twice in one settlement is no different, and the sum has an end.
+    put(&fixture.store, a, vec![second.clone(), DeadLetter { attempts: u32::MAX, ..second }]).await;
+    assert_eq!(list(&fixture.store, a).await[0].attempts, u32::MAX);
+}
+
+/// NUL, quotes, megabytes: shortened and marked where needed, never refused.
+pub async fn any_error_text_can_be_stored(fixture: Fixture) {
+    let a = &consumer("A");
+    let garbled = String::from_utf8_lossy(&[0xff, b'a', 0xc3, 0x28]).into_owned();
+    let texts = [
+        String::new(),
+        "\0".to_owned(),
+        format!("{}\0", "é\0".repeat(MAX_ERROR_TEXT)),
+        "x".repeat(2 * 1_024 * 1_024),
+        "\u{1F980}".repeat(70 * 1_024),
+        "'; DROP TABLE evento_event; --\" \\ %s {}".to_owned(),
+        garbled,
+        "x".repeat(MAX_ERROR_TEXT),
+    ];
+    for (position, text) in (1..).zip(&texts) {
+        put(&fixture.store, a, vec![DeadLetter { handler: text.clone(), ..letter(position, text) }]).await;
+    }
+    let found = list(&fixture.store, a).await;
+    assert_eq!(found.len(), texts.len());
+    for (letter, text) in found.iter().zip(&texts) {
+        assert!(letter.error.len() <= MAX_ERROR_TEXT && !letter.error.contains('\0'));
+        if text.len() <= MAX_ERROR_TEXT && !text.contains('\0') {
+            assert_eq!(letter.error, *text);
+        } else if text.len() > MAX_ERROR_TEXT {
+            assert!(letter.error.ends_with("(cut)"));
+        }
+    }
+}
+
+/// By position, a page at a time.
+pub async fn letters_are_listed_in_order(fixture: Fixture) {
+    let (a, queue) = (&consumer("A"), &fixture.store.stores.dead_letters);
+    put(&fixture.store, a, [300, 2, 70_000, 1, 256].map(|position| letter(position, "x")).into()).await;
+    let numbers = |letters: Vec<crate::store::StoredDeadLetter>| -> Vec<u64> {
+        letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect()
+    };
+    assert_eq!(numbers(queue.list(a, None, 3).await.unwrap()), [1, 2, 256]);
+    let after = Position::from_u64(256);
+    assert_eq!(numbers(queue.list(a, Some(&after), 3).await.unwrap()), [300, 70_000]);
+    assert_eq!(numbers(queue.list(a, None, usize::MAX).await.unwrap()).len(), 5);
+    assert!(queue.list(a, None, 0).await.unwrap().is_empty());
+    assert_eq!(queue.count(a).await.unwrap(), 5);
+}
+
+/// The same event may be dead for one consumer and fine for another.
+pub async fn letters_of_others_are_not_seen(fixture: Fixture) {
+    put(&fixture.store, &consumer("A"), vec![letter(1, "a")]).await;
+    put(&fixture.store, &consumer("a"), vec![letter(1, "b"), letter(2, "b")]).await;
+    assert_eq!(list(&fixture.store, &consumer("A")).await.len(), 1);
+    assert_eq!(list(&fixture.store, &consumer("a")).await.len(), 2);
+    assert!(list(&fixture.store, &consumer("B")).await.is_empty());
+    assert_eq!(fixture.store.stores.dead_letters.count(&consumer("B")).await.unwrap(), 0);
+}
+
+/// A checkpoint that passes an event comes with its letter or not at all.
+pub async fn letters_and_checkpoint_are_one_step(fixture: Fixture) {
+    let (a, state) = (&consumer("A"), &fixture.store.stores.state);
+    let position = Some(Position::from_u64(1));
+    let settlement = || Settlement {
+        dead_letters: vec![letter(1, "x")],
+        checkpoint: Some(Checkpoint { watermark: position.clone(), reach: position.clone(), open: Vec::new() }),
+        ..Settlement::default()
+    };
+    state.settle(&lease(a, 2), settlement()).await.unwrap();
+    assert_eq!(list(&fixture.store, a).await.len(), 1);
+    assert_eq!(state.load(a).await.unwrap().checkpoint.unwrap().watermark, position);
+    let refused = state.settle(&lease(a, 1), settlement()).await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Fenced);
+    assert_eq!(list(&fixture.store, a).await[0].attempts, 2);
+}

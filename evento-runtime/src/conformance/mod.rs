@@ -1,0 +1,173 @@
+//! The cases every store has to pass: one file per SPI, the same for memory, SQLite, and a store of your own.
+//!
+//! ```ignore
+//! async fn mine() -> evento_runtime::conformance::Fixture { /* two owners over the same, empty store */ }
+//! evento_runtime::conformance!(my_store, crate::mine);
+//! ```
+//!
+//! The macro makes one named `#[tokio::test]` per case.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    clippy::cast_possible_truncation,
+    clippy::needless_pass_by_value,
+    clippy::large_futures,
+    reason = "these are tests"
+)]
+
+pub mod dead_letters;
+pub mod lock;
+pub mod log;
+pub mod state;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::event::{Position, StoredEvent, Timestamp};
+use crate::identity::{ConsumerId, ContextPattern, Epoch};
+use crate::outcome::ErrorClass;
+use crate::store::{DeadLetter, Lease, Store};
+use crate::{EventId, NewEvent};
+
+/// A new, empty store, seen by two owners.
+pub struct Fixture {
+    /// The store.
+    pub store: Store,
+    /// The same data under another owner, as another instance would see it.
+    pub other: Store,
+    _keep: Box<dyn Any + Send + Sync>,
+}
+
+impl Fixture {
+    /// `keep` lives as long as the case runs: a temporary folder, for one.
+    #[must_use]
+    pub fn new(store: Store, other: Store, keep: impl Any + Send + Sync) -> Self {
+        Self { store, other, _keep: Box::new(keep) }
+    }
+}
+
+/// One test per case: `conformance!(name, path_of_fixture_function)`.
+#[macro_export]
+macro_rules! conformance {
+    ($backend:ident, $fixture:path) => {
+        mod $backend {
+            $crate::__conformance_cases! { $fixture =>
+                log {
+                    events_come_back_as_they_were,
+                    sizes_are_taken_up_to_their_limits,
+                    keys_are_compared_byte_by_byte,
+                    unusable_names_and_keys_are_refused,
+                    versions_are_checked,
+                    one_of_many_contenders_wins,
+                    an_id_again_is_known,
+                    an_id_with_other_bytes_is_refused,
+                    a_batch_is_stored_wholly_or_not_at_all,
+                    large_batches_keep_their_order,
+                    pages_end_at_their_limits,
+                    foreign_events_are_passed,
+                    names_and_contexts_are_filtered,
+                    nothing_appears_below_what_was_read,
+                    one_id_from_many_sides_is_one_event,
+                    single_events_are_read_by_position,
+                    positions_of_another_history_are_found_out,
+                    appends_wake,
+                    dropping_an_append_does_not_undo_it,
+                }
+                state {
+                    an_unknown_consumer_has_the_default_state,
+                    what_was_settled_is_loaded,
+                    parts_leave_the_rest_alone,
+                    a_checkpoint_never_moves_back,
+                    a_new_epoch_may_start_anywhere,
+                    a_stale_epoch_writes_nothing,
+                    settling_again_is_harmless,
+                    settlements_at_the_same_time_keep_apart,
+                    pause_is_kept,
+                    consumers_are_listed,
+                    consumers_are_told_apart_byte_by_byte,
+                    on_start_is_shared_by_the_contexts_of_a_version,
+                    forgotten_is_gone_but_for_the_epoch,
+                }
+                lock {
+                    one_owner_at_a_time,
+                    epochs_grow,
+                    release_is_idempotent,
+                    renewal_answers_for_each,
+                    one_of_many_contenders_owns,
+                    the_one_before_is_fenced,
+                    forgetting_what_is_owned_is_refused,
+                }
+                dead_letters {
+                    a_letter_comes_back_as_it_was,
+                    a_second_letter_adds_up,
+                    any_error_text_can_be_stored,
+                    letters_are_listed_in_order,
+                    letters_of_others_are_not_seen,
+                    letters_and_checkpoint_are_one_step,
+                }
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_cases {
+    ($fixture:path => $($spi:ident { $($case:ident,)* })*) => {
+        $(mod $spi {
+            $(#[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::conformance::$spi::$case($fixture().await).await;
+            })*
+        })*
+    };
+}
+
+fn consumer(component: &str) -> ConsumerId {
+    consumer_of("orders", component, 1, "*")
+}
+
+fn consumer_of(bundle: &str, component: &str, version: u32, context: &str) -> ConsumerId {
+    ConsumerId {
+        bundle: bundle.into(),
+        component: component.into(),
+        version,
+        context: ContextPattern::parse(context).unwrap(),
+    }
+}
+
+/// A lease that no lock has given: what a store must judge by its epoch alone.
+fn lease(consumer: &ConsumerId, epoch: u64) -> Lease {
+    Lease { consumer: consumer.clone(), owner: crate::identity::OwnerId::generate(), epoch: Epoch(epoch) }
+}
+
+fn event(name: &str, payload: impl Into<Vec<u8>>) -> NewEvent {
+    NewEvent::raw(name, "application/octet-stream", payload.into())
+}
+
+fn letter(position: u64, error: &str) -> DeadLetter {
+    let event = StoredEvent {
+        position: Position::from_u64(position),
+        id: EventId::foreign("conformance", &position.to_string()),
+        name: "Placed".into(),
+        context: "default".into(),
+        key: Some("o-1".into()),
+        version: Some(position),
+        recorded_at: Timestamp::from_micros(1_700_000_000_123_456),
+        content_type: "application/json".into(),
+        payload: vec![b'{', 0, 255].into(),
+        metadata: br#"{"user":"ada"}"#.to_vec().into(),
+    };
+    DeadLetter {
+        event: Arc::new(event),
+        handler: "placed".to_owned(),
+        class: ErrorClass::Permanent,
+        error: error.to_owned(),
+        attempts: 2,
+        first_failed_at: Timestamp::from_micros(1_000_001),
+        last_failed_at: Timestamp::from_micros(2_000_002),
+    }
+}

@@ -1,0 +1,119 @@
+//! The log of the memory store: plain data, without locks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Append, Appended, Batch, EventFilter, FetchLimits, KnownEvent, PositionCheck};
+use crate::error::AppendError;
+use crate::event::{EventId, Position, StoredEvent, Timestamp};
+
+/// Events in the order of their positions, which begin at 1.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    events: Vec<StoredEvent>,
+    by_id: HashMap<EventId, usize>,
+    versions: HashMap<(Arc<str>, Arc<str>), u64>,
+    names: HashMap<String, Arc<str>>,
+}
+
+impl Log {
+    pub(crate) fn append(&mut self, batch: &Append, now: Timestamp) -> Result<Appended, AppendError> {
+        let stored: Vec<_> = batch.events.iter().map(|event| self.known(event.id)).collect();
+        if let Some(answer) = batch.recognise(&stored) {
+            return answer;
+        }
+        let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
+        if let Some(key) = &first.key {
+            let stream = (self.name(&first.context), self.name(key));
+            let actual = self.versions.get(&stream).copied().unwrap_or(0);
+            batch.expected.check(key, actual)?;
+        }
+        let first = self.events.len();
+        for event in &batch.events {
+            let context = self.name(&event.context);
+            let key = event.key.as_deref().map(|key| self.name(key));
+            let version = key.as_ref().map(|key| {
+                let version = self.versions.entry((Arc::clone(&context), Arc::clone(key))).or_insert(0);
+                *version += 1;
+                *version
+            });
+            self.by_id.insert(event.id, self.events.len());
+            let stored = StoredEvent {
+                position: position_of(self.events.len()),
+                id: event.id,
+                name: self.name(&event.name),
+                context,
+                key,
+                version,
+                recorded_at: now,
+                content_type: self.name(&event.content_type),
+                payload: event.payload.clone(),
+                metadata: event.metadata.clone(),
+            };
+            self.events.push(stored);
+        }
+        let version = self.events.last().and_then(|event| event.version);
+        Ok(Appended::new(position_of(first), position_of(self.events.len() - 1), version, false))
+    }
+
+    pub(crate) fn fetch(&self, after: Option<&Position>, limits: FetchLimits, filter: &EventFilter) -> Batch {
+        let from = after.map_or(0, |after| self.events.partition_point(|event| event.position <= *after));
+        let mut events = Vec::new();
+        let mut bytes = 0;
+        for event in self.events[from..].iter().filter(|event| filter.matches(event)) {
+            bytes += event.payload.len() + event.metadata.len();
+            events.push(event.clone());
+            if events.len() >= limits.events || bytes >= limits.bytes {
+                return Batch { read_to: Some(event.position.clone()), events, more: true };
+            }
+        }
+        Batch { events, read_to: self.head(), more: false }
+    }
+
+    pub(crate) fn read_exact(&self, positions: &[Position]) -> Vec<StoredEvent> {
+        let find = |position| self.events.binary_search_by(|event| event.position.cmp(position)).ok();
+        let mut found: Vec<_> = positions.iter().filter_map(find).collect();
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().map(|index| self.events[index].clone()).collect()
+    }
+
+    pub(crate) fn head(&self) -> Option<Position> {
+        self.events.last().map(|event| event.position.clone())
+    }
+
+    pub(crate) fn validate(&self, position: &Position) -> PositionCheck {
+        match self.head() {
+            Some(head) if *position <= head => PositionCheck::Usable,
+            head => PositionCheck::history_lost(position, head.as_ref()),
+        }
+    }
+
+    fn known(&self, id: EventId) -> Option<KnownEvent<'_>> {
+        let event = &self.events[*self.by_id.get(&id)?];
+        Some(KnownEvent {
+            position: event.position.clone(),
+            version: event.version,
+            name: &event.name,
+            context: &event.context,
+            key: event.key.as_deref(),
+            content_type: &event.content_type,
+            payload: &event.payload,
+            metadata: &event.metadata,
+        })
+    }
+
+    /// One allocation per distinct text.
+    fn name(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(text) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = text.into();
+        self.names.insert(text.to_owned(), Arc::clone(&name));
+        name
+    }
+}
+
+fn position_of(index: usize) -> Position {
+    Position::from_u64(u64::try_from(index).unwrap_or(u64::MAX).saturating_add(1))
+}

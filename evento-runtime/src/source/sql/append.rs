@@ -1,0 +1,148 @@
+//! Appending: the same steps in every dialect, within a write transaction that serialises appends.
+
+use std::collections::HashMap;
+
+use crate::error::{AppendError, StoreError, StoreErrorKind};
+use crate::event::{EventId, Position, Timestamp};
+use crate::source::{Append, Appended, KnownEvent, PreparedEvent};
+use crate::store::sql::session::{Row, Session, Value};
+use crate::store::sql::statements::{Statements, chunks};
+
+/// Context and key.
+type Stream<'a> = (&'a str, &'a str);
+
+/// Stores a batch. On an error some of it may have been written: the caller rolls back.
+pub(crate) async fn append(
+    session: &mut dyn Session,
+    sql: &'static Statements,
+    batch: &Append,
+    now: Timestamp,
+) -> Result<Appended, AppendError> {
+    let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
+    let mut versions = versions(session, sql, &batch.events).await?;
+    if let Some(stream) = stream(first) {
+        let actual = versions.get(&stream).copied().unwrap_or(0);
+        if let Err(conflict) = batch.expected.check(stream.1, actual) {
+            // A repeated append finds the version it made itself.
+            return recognise(session, sql, batch, i64::MAX).await?.unwrap_or(Err(conflict));
+        }
+    }
+    let last = last_position(session, sql).await?;
+    let rows = rows(&batch.events, &mut versions, last);
+    let mut stored = 0;
+    for (sql, rows) in chunks(&sql.insert_events, &rows) {
+        stored += session.execute(sql, &values(rows, now)).await?;
+    }
+    if stored < u64::try_from(rows.len()).unwrap_or(u64::MAX) {
+        let answer = recognise(session, sql, batch, last).await?;
+        return answer.unwrap_or_else(|| Err(session.error(StoreErrorKind::Other).into()));
+    }
+    let position = |row: Option<&NewRow<'_>>| Position::from_u64(row.map_or(0, |row| row.position.unsigned_abs()));
+    let version = rows.last().and_then(|row| row.version);
+    Ok(Appended::new(position(rows.first()), position(rows.last()), version, false))
+}
+
+struct NewRow<'a> {
+    position: i64,
+    version: Option<u64>,
+    event: &'a PreparedEvent,
+}
+
+/// Appends are serialised, so the next positions are known before the rows are written.
+fn rows<'a>(events: &'a [PreparedEvent], versions: &mut HashMap<Stream<'a>, u64>, last: i64) -> Vec<NewRow<'a>> {
+    let mut position = last;
+    let row = |event: &'a PreparedEvent| {
+        position += 1;
+        let version = stream(event).map(|stream| {
+            let version = versions.entry(stream).or_insert(0);
+            *version += 1;
+            *version
+        });
+        NewRow { position, version, event }
+    };
+    events.iter().map(row).collect()
+}
+
+fn values<'a>(rows: &[NewRow<'a>], now: Timestamp) -> Vec<Value<'a>> {
+    let values = rows.iter().flat_map(|NewRow { position, version, event }| {
+        [
+            Value::Int(*position),
+            Value::Blob(event.id.as_uuid().as_bytes()),
+            Value::Text(&event.name),
+            Value::Text(&event.context),
+            event.key.as_deref().into(),
+            (*version).into(),
+            Value::Int(event.slice().into()),
+            Value::Int(now.as_micros()),
+            Value::Text(&event.content_type),
+            Some(&*event.metadata).filter(|metadata| !metadata.is_empty()).into(),
+            Value::Blob(&event.payload),
+        ]
+    });
+    values.collect()
+}
+
+fn stream(event: &PreparedEvent) -> Option<Stream<'_>> {
+    Some((event.context.as_str(), event.key.as_deref()?))
+}
+
+/// The version of every stream of the batch that has events.
+async fn versions<'a>(
+    session: &mut dyn Session,
+    sql: &'static Statements,
+    events: &'a [PreparedEvent],
+) -> Result<HashMap<Stream<'a>, u64>, StoreError> {
+    let mut versions: HashMap<Stream<'a>, u64> = events.iter().filter_map(stream).map(|stream| (stream, 0)).collect();
+    let streams: Vec<Stream<'a>> = versions.keys().copied().collect();
+    for (sql, streams) in chunks(&sql.versions, &streams) {
+        let values: Vec<_> =
+            streams.iter().flat_map(|(context, key)| [Value::Text(context), Value::Text(key)]).collect();
+        for row in session.fetch(sql, &values).await? {
+            let (context, key, version) = (row.text(0)?, row.text(1)?, row.count(2)?);
+            if let Some(stream) = streams.iter().find(|stream| **stream == (context, key)) {
+                versions.insert(*stream, version);
+            }
+        }
+    }
+    Ok(versions)
+}
+
+async fn last_position(session: &mut dyn Session, sql: &Statements) -> Result<i64, StoreError> {
+    session.fetch(sql.last_position, &[]).await?.first().map_or(Ok(0), |row| row.int(0))
+}
+
+/// The answer to ids that were stored at or below `last` already; `None` if none was.
+async fn recognise(
+    session: &mut dyn Session,
+    sql: &'static Statements,
+    batch: &Append,
+    last: i64,
+) -> Result<Option<Result<Appended, AppendError>>, StoreError> {
+    let mut found: HashMap<EventId, Row> = HashMap::new();
+    for (sql, events) in chunks(&sql.events_by_id, &batch.events) {
+        let ids: Vec<_> = events.iter().map(|event| Value::Blob(event.id.as_uuid().as_bytes())).collect();
+        for row in session.fetch(sql, &ids).await? {
+            if row.int(1)? <= last {
+                found.insert(EventId::from_uuid(row.uuid(0)?), row);
+            }
+        }
+    }
+    let mut stored = Vec::with_capacity(batch.events.len());
+    for event in &batch.events {
+        stored.push(found.get(&event.id).map(known).transpose()?);
+    }
+    Ok(batch.recognise(&stored))
+}
+
+fn known(row: &Row) -> Result<KnownEvent<'_>, StoreError> {
+    Ok(KnownEvent {
+        position: Position::from_u64(row.count(1)?),
+        version: row.opt_int(2)?.map(u64::try_from).transpose().map_err(|_| row.damaged(2))?,
+        name: row.text(3)?,
+        context: row.text(4)?,
+        key: row.opt_text(5)?,
+        content_type: row.text(6)?,
+        metadata: row.opt_blob(7)?.unwrap_or_default(),
+        payload: row.blob(8)?,
+    })
+}

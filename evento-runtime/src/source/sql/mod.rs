@@ -1,0 +1,4 @@
+//! The log in a SQL database.
+
+pub(crate) mod append;
+pub(crate) mod sqlite;

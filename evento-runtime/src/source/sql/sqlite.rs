@@ -1,0 +1,213 @@
+//! Reading the log of SQLite: rows straight from sqlx into events.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Either, Executor as _, Row as _, Sqlite};
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::event::{EventId, Position, StoredEvent, Timestamp};
+use crate::identity::ContextPattern;
+use crate::source::{Batch, EventFilter, FetchLimits};
+use crate::store::sql::session::Session as _;
+use crate::store::sql::{SqliteSession, failed};
+
+macro_rules! columns {
+    () => {
+        "position, id, name, context, key, version, recorded_at, content_type, metadata, payload FROM evento_event"
+    };
+}
+
+/// The head first, then the page, in one round trip. Positions are given out in the order of commits here, so a page
+/// read after the head has everything up to it; no transaction is needed.
+macro_rules! page {
+    ($names:literal, $context:literal) => {
+        concat!(
+            "SELECT coalesce(max(position), 0) FROM evento_event; SELECT ",
+            columns!(),
+            " WHERE position > ?",
+            $names,
+            $context,
+            " ORDER BY position LIMIT ?"
+        )
+    };
+    ($names:literal) => {
+        // Prefixes are compared as bytes; LIKE would fold case and read `%` and `_` in its own way.
+        [
+            page!($names, ""),
+            page!($names, " AND context = ?"),
+            page!($names, " AND CAST(context AS BLOB) >= ? AND CAST(context AS BLOB) < ?"),
+        ]
+    };
+}
+
+/// By names, then by context pattern.
+const PAGES: [[&str; 3]; 3] =
+    [page!(""), page!(" AND name = ?"), page!(" AND name IN (SELECT value FROM json_each(?))")];
+
+/// A page to be read.
+pub(crate) struct Page {
+    after: i64,
+    limits: FetchLimits,
+    filter: EventFilter,
+}
+
+impl Page {
+    pub(crate) fn new(after: Option<&Position>, limits: FetchLimits, filter: &EventFilter) -> Self {
+        let after = after.map_or(Some(0), number_of).unwrap_or(i64::MAX);
+        Self { after, limits: FetchLimits { events: limits.events.max(1), ..limits }, filter: filter.clone() }
+    }
+
+    pub(crate) async fn read(self, session: &mut SqliteSession<'_>) -> Result<Batch, StoreError> {
+        let corrupt = session.error(StoreErrorKind::Corrupt);
+        let name = corrupt.store();
+        let query = self.query();
+        let mut rows = session.connection().fetch_many(query);
+        let mut head = None;
+        let mut texts = Texts::default();
+        let mut events: Vec<StoredEvent> = Vec::with_capacity(self.limits.events.min(512));
+        let (mut bytes, mut full) = (0, false);
+        while let Some(row) = rows.try_next().await.map_err(|error| failed(name, error))? {
+            let Either::Right(row) = row else { continue };
+            if head.is_none() {
+                head = Some(row.try_get::<i64, _>(0).map_err(|error| failed(name, error))?);
+                continue;
+            }
+            let event = texts.event(&row).map_err(|error| failed(name, error))?;
+            bytes += event.payload.len() + event.metadata.len();
+            events.push(event);
+            full = events.len() >= self.limits.events || bytes >= self.limits.bytes;
+            if full && bytes >= self.limits.bytes {
+                break;
+            }
+        }
+        let last = events.last().map(|event| event.position.clone());
+        let head = position_of(head.unwrap_or(0));
+        // What was committed between the two looks may stand above the head.
+        let read_to = if full { last } else { last.max(head) };
+        Ok(Batch { events, read_to, more: full })
+    }
+
+    fn query<'q>(&self) -> Query<'q, Sqlite, SqliteArguments> {
+        let names = self.filter.names();
+        let by_names = match names.map(std::collections::BTreeSet::len) {
+            None => 0,
+            Some(1) => 1,
+            Some(_) => 2,
+        };
+        let (by_context, context) = match self.filter.context() {
+            ContextPattern::Exact(context) => (1, Some(context)),
+            ContextPattern::Prefix(prefix) if !prefix.is_empty() => (2, Some(prefix)),
+            ContextPattern::Prefix(_) | ContextPattern::All => (0, None),
+        };
+        let mut query = sqlx::query(PAGES[by_names][by_context]).bind(self.after);
+        if let Some(names) = names {
+            query = match names.first() {
+                Some(name) if names.len() == 1 => query.bind(name.clone()),
+                // Names are texts: nothing in them can refuse to be JSON.
+                _ => query.bind(serde_json::to_string(names).unwrap_or_default()),
+            };
+        }
+        if let Some(context) = context {
+            query = match by_context {
+                1 => query.bind(context.to_string()),
+                _ => query.bind(context.as_bytes().to_vec()).bind(after_prefix(context)),
+            };
+        }
+        query.bind(i64::try_from(self.limits.events).unwrap_or(i64::MAX))
+    }
+}
+
+/// The first bytes after everything that begins so. The last byte of UTF-8 is never 255.
+fn after_prefix(prefix: &str) -> Vec<u8> {
+    let mut bytes = prefix.as_bytes().to_vec();
+    if let Some(last) = bytes.last_mut() {
+        *last = last.saturating_add(1);
+    }
+    bytes
+}
+
+/// The last position; `None` for an empty log.
+pub(crate) async fn head(session: &mut SqliteSession<'_>) -> Result<Option<Position>, StoreError> {
+    let rows = session.fetch("SELECT coalesce(max(position), 0) FROM evento_event", &[]).await?;
+    Ok(position_of(rows.first().map_or(Ok(0), |row| row.int(0))?))
+}
+
+/// The events at these positions, ascending.
+pub(crate) async fn read_exact(
+    session: &mut SqliteSession<'_>,
+    mut positions: Vec<i64>,
+) -> Result<Vec<StoredEvent>, StoreError> {
+    const SQL: &str =
+        concat!("SELECT ", columns!(), " WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position");
+    positions.sort_unstable();
+    positions.dedup();
+    let corrupt = session.error(StoreErrorKind::Corrupt);
+    let mut texts = Texts::default();
+    let mut events = Vec::with_capacity(positions.len());
+    for chunk in positions.chunks(512) {
+        let json = serde_json::to_string(chunk).unwrap_or_default();
+        let rows = sqlx::query(SQL).bind(json).fetch_all(session.connection()).await;
+        for row in rows.map_err(|error| failed(corrupt.store(), error))? {
+            events.push(texts.event(&row).map_err(|error| failed(corrupt.store(), error))?);
+        }
+    }
+    Ok(events)
+}
+
+/// The number of a position of this log; `None` for one of another source, or beyond what SQLite can hold.
+pub(crate) fn number_of(position: &Position) -> Option<i64> {
+    i64::try_from(position.as_u64()?).ok()
+}
+
+fn position_of(number: i64) -> Option<Position> {
+    u64::try_from(number).ok().filter(|number| *number > 0).map(Position::from_u64)
+}
+
+/// Texts that repeat from row to row are allocated once a page.
+#[derive(Default)]
+struct Texts {
+    names: Vec<Arc<str>>,
+    contexts: Vec<Arc<str>>,
+    content_types: Vec<Arc<str>>,
+    keys: Vec<Arc<str>>,
+}
+
+/// How many texts of a kind are kept.
+const KEPT: usize = 8;
+
+impl Texts {
+    fn event(&mut self, row: &SqliteRow) -> Result<StoredEvent, sqlx::Error> {
+        let version: Option<i64> = row.try_get_unchecked(5)?;
+        let id: &[u8] = row.try_get_unchecked(1)?;
+        let metadata: Option<&[u8]> = row.try_get_unchecked(8)?;
+        Ok(StoredEvent {
+            position: Position::from_u64(row.try_get_unchecked::<i64, _>(0)?.unsigned_abs()),
+            id: EventId::from_uuid(uuid::Uuid::from_slice(id).map_err(|error| sqlx::Error::Decode(error.into()))?),
+            name: shared(&mut self.names, row.try_get_unchecked(2)?),
+            context: shared(&mut self.contexts, row.try_get_unchecked(3)?),
+            key: row.try_get_unchecked::<Option<&str>, _>(4)?.map(|key| shared(&mut self.keys, key)),
+            version: version.map(i64::unsigned_abs),
+            recorded_at: Timestamp::from_micros(row.try_get_unchecked(6)?),
+            content_type: shared(&mut self.content_types, row.try_get_unchecked(7)?),
+            payload: Bytes::copy_from_slice(row.try_get_unchecked(9)?),
+            metadata: metadata.map(Bytes::copy_from_slice).unwrap_or_default(),
+        })
+    }
+}
+
+/// The text, from among those seen last if it is one of them.
+fn shared(kept: &mut Vec<Arc<str>>, text: &str) -> Arc<str> {
+    if let Some(known) = kept.iter().find(|known| &***known == text) {
+        return Arc::clone(known);
+    }
+    let new: Arc<str> = text.into();
+    if kept.len() >= KEPT {
+        kept.remove(0);
+    }
+    kept.push(Arc::clone(&new));
+    new
+}

@@ -1,0 +1,98 @@
+//! Dead letters: one row per (consumer, event).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::consumer::Named;
+use super::history::{class_name, class_of};
+use super::session::{Row, Session, Value};
+use super::statements::Statements;
+use crate::error::StoreError;
+use crate::event::{EventId, Position, StoredEvent, Timestamp};
+use crate::identity::ConsumerId;
+use crate::store::{DeadLetter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
+
+/// Adds a dead letter, or its attempts to the one that is there.
+pub(super) async fn put(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    letter: &DeadLetter,
+) -> Result<(), StoreError> {
+    let event = &*letter.event;
+    let error = fit_text(letter.error.clone(), MAX_ERROR_TEXT);
+    let handler = fit_text(letter.handler.clone(), MAX_ERROR_TEXT);
+    let values = [
+        Value::Int(consumer),
+        Value::from(&event.position),
+        Value::Blob(event.id.as_uuid().as_bytes()),
+        Value::Text(&event.name),
+        Value::Text(&event.context),
+        event.key.as_deref().into(),
+        event.version.into(),
+        Value::Int(event.recorded_at.as_micros()),
+        Value::Text(&event.content_type),
+        Some(&*event.metadata).filter(|metadata| !metadata.is_empty()).into(),
+        Value::Blob(&event.payload),
+        Value::Text(&handler),
+        Value::Text(class_name(letter.class)),
+        Value::Text(&error),
+        Value::Int(letter.attempts.into()),
+        Value::Int(letter.first_failed_at.as_micros()),
+        Value::Int(letter.last_failed_at.as_micros()),
+    ];
+    session.execute(sql.put_letter, &values).await?;
+    Ok(())
+}
+
+/// A page of dead letters.
+pub(crate) async fn list(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+    after: Option<&Position>,
+    limit: usize,
+) -> Result<Vec<StoredDeadLetter>, StoreError> {
+    let named = Named::new(consumer);
+    let [bundle, component, version, context] = named.values();
+    let after = after.map_or(&[][..], Position::as_bytes);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = [bundle, component, version, context, Value::Blob(after), Value::Int(limit)];
+    let rows = session.fetch(sql.letters, &values).await?;
+    rows.iter().map(|row| Ok(StoredDeadLetter { consumer: consumer.clone(), letter: read(row)? })).collect()
+}
+
+/// How many there are.
+pub(crate) async fn count(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+) -> Result<u64, StoreError> {
+    let rows = session.fetch(sql.count_letters, &Named::new(consumer).values()).await?;
+    rows.first().map_or(Ok(0), |row| row.count(0))
+}
+
+fn read(row: &Row) -> Result<DeadLetter, StoreError> {
+    let event = StoredEvent {
+        position: row.opt_position(0)?.ok_or_else(|| row.damaged(0))?,
+        id: EventId::from_uuid(row.uuid(1)?),
+        name: row.text(2)?.into(),
+        context: row.text(3)?.into(),
+        key: row.opt_text(4)?.map(Into::into),
+        version: row.opt_int(5)?.map(u64::try_from).transpose().map_err(|_| row.damaged(5))?,
+        recorded_at: Timestamp::from_micros(row.int(6)?),
+        content_type: row.text(7)?.into(),
+        metadata: row.opt_blob(8)?.map(Bytes::copy_from_slice).unwrap_or_default(),
+        payload: Bytes::copy_from_slice(row.blob(9)?),
+    };
+    Ok(DeadLetter {
+        event: Arc::new(event),
+        handler: row.text(10)?.to_owned(),
+        class: class_of(row.text(11)?),
+        error: row.text(12)?.to_owned(),
+        attempts: u32::try_from(row.int(13)?).map_err(|_| row.damaged(13))?,
+        first_failed_at: Timestamp::from_micros(row.int(14)?),
+        last_failed_at: Timestamp::from_micros(row.int(15)?),
+    })
+}

@@ -1,0 +1,225 @@
+//! Writes of the store itself: each in a task that nobody can cancel, those that wait together in one commit.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::errors::{again, is_broken};
+use super::registry::Shared;
+use super::session::SqliteSession;
+use super::writer::Held;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::sync::{Mutex, lock};
+
+/// Writes that share a commit, at most.
+const TOGETHER: usize = 64;
+/// Writes that wait, at most; further callers wait before they queue.
+const WAITING: usize = 1_024;
+
+/// Writes waiting for the connection.
+pub(super) struct Queue {
+    jobs: Mutex<VecDeque<Job>>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { jobs: Mutex::default(), room: Arc::new(Semaphore::new(WAITING)) }
+    }
+}
+
+type Run = Box<dyn for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Ran> + Send>;
+
+struct Job {
+    run: Run,
+    refuse: Refuse,
+    _room: OwnedSemaphorePermit,
+}
+
+/// Answers a caller whose write did not run.
+type Refuse = Arc<dyn Fn(StoreError) + Send + Sync>;
+
+/// A write that ran: whether it is to stay, and how to tell its caller.
+struct Ran {
+    keep: bool,
+    answer: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+enum Answer<T, E> {
+    Done(Result<T, E>),
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Runs `work` in a write transaction and answers after its commit. An error of `work` undoes its writes only.
+pub(super) async fn write<T, E, F>(shared: &Arc<Shared>, work: F) -> Result<T, E>
+where
+    F: for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    write_then(shared, work, |_| {}).await
+}
+
+/// As [`write`], with something to do once it is committed, whether or not the caller still waits.
+pub(super) async fn write_then<T, E, F>(
+    shared: &Arc<Shared>,
+    work: F,
+    then: impl FnOnce(&T) + Send + 'static,
+) -> Result<T, E>
+where
+    F: for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    shared.writer.check_holder()?;
+    let closed = || StoreError::new(StoreErrorKind::Closed, &*shared.name);
+    let room = Arc::clone(&shared.queue.room).acquire_owned().await.map_err(|_| closed())?;
+    let (sender, receiver) = oneshot::channel();
+    let sender = Arc::new(Mutex::new(Some(sender)));
+    let refuse: Refuse = {
+        let sender = Arc::clone(&sender);
+        Arc::new(move |error| send(&sender, Answer::Done(Err(E::from(error)))))
+    };
+    let run: Run = Box::new(move |session| {
+        Box::pin(async move {
+            // The caller gets the panic; the connection and the other writes are not its to harm.
+            let result = AssertUnwindSafe(async { work(session).await }).catch_unwind().await;
+            let keep = matches!(result, Ok(Ok(_)));
+            let answer = move |committed: Result<(), StoreError>| {
+                if let (Ok(Ok(value)), Ok(())) = (&result, &committed) {
+                    then(value);
+                }
+                let answer = match (result, committed) {
+                    (Err(panic), _) => Answer::Panicked(panic),
+                    (Ok(Ok(_)), Err(error)) => Answer::Done(Err(E::from(error))),
+                    (Ok(result), _) => Answer::Done(result),
+                };
+                send(&sender, answer);
+            };
+            Ran { keep, answer: Box::new(answer) }
+        })
+    });
+    lock(&shared.queue.jobs).push_back(Job { run, refuse, _room: room });
+    let worker = Arc::clone(shared);
+    shared.tasks.spawn(async move { drain(&worker).await });
+    match receiver.await {
+        Ok(Answer::Done(result)) => result,
+        Ok(Answer::Panicked(panic)) => std::panic::resume_unwind(panic),
+        // The runtime of the task that had it ended.
+        Err(_) => Err(StoreError::new(StoreErrorKind::Connection, &*shared.name).into()),
+    }
+}
+
+fn send<A>(sender: &Mutex<Option<oneshot::Sender<A>>>, answer: A) {
+    if let Some(sender) = lock(sender).take() {
+        // Nobody there: the caller's future was dropped, the write stays.
+        sender.send(answer).ok();
+    }
+}
+
+/// Takes what waits when its turn comes; what comes later brings a task of its own.
+async fn drain(shared: &Shared) {
+    let turn = shared.writer.turn().await;
+    let jobs: Vec<Job> = {
+        let mut jobs = lock(&shared.queue.jobs);
+        let count = jobs.len().min(TOGETHER);
+        jobs.drain(..count).collect()
+    };
+    if jobs.is_empty() {
+        return;
+    }
+    let mut held = match turn {
+        Ok(held) => held,
+        Err(error) => return refuse(&jobs, error),
+    };
+    if let Err(error) = shared.writer.ready(&mut held).await {
+        return refuse(&jobs, error);
+    }
+    commit_together(shared, &mut held, jobs).await;
+}
+
+async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
+    let mut session = SqliteSession::new(held.connection(), &shared.name);
+    if let Err(error) = session.run("BEGIN IMMEDIATE").await {
+        if is_broken(&error) {
+            held.found_broken();
+        }
+        return refuse(&jobs, error);
+    }
+    let alone = jobs.len() == 1;
+    let mut ran = Vec::with_capacity(jobs.len());
+    let mut outcome = Ok(());
+    for job in jobs {
+        match run_one(&mut session, job, alone, &outcome).await {
+            Ok(Some(one)) => ran.push(one),
+            Ok(None) => {}
+            Err((one, error)) => {
+                ran.extend(one);
+                outcome = Err(error);
+            }
+        }
+    }
+    if outcome.is_ok() && ran.iter().any(|one| one.keep) {
+        outcome = session.run("COMMIT").await;
+    } else {
+        session.run("ROLLBACK").await.ok();
+    }
+    match &outcome {
+        Err(error) if is_broken(error) => held.found_broken(),
+        // A commit that failed, on a full disk for one, may leave the transaction open.
+        Err(_) => held.left_open(),
+        Ok(()) => {}
+    }
+    for one in ran {
+        (one.answer)(outcome.as_ref().map(|()| ()).map_err(again));
+    }
+}
+
+/// One write within the common transaction. `Err`: that transaction is lost.
+async fn run_one(
+    session: &mut SqliteSession<'_>,
+    job: Job,
+    alone: bool,
+    outcome: &Result<(), StoreError>,
+) -> Result<Option<Ran>, (Option<Ran>, StoreError)> {
+    let refused = match outcome {
+        Err(error) => Some(again(error)),
+        Ok(()) if alone => None,
+        Ok(()) => match session.run("SAVEPOINT evento_job").await {
+            Ok(()) => None,
+            Err(error) => {
+                (job.refuse)(again(&error));
+                return Err((None, error));
+            }
+        },
+    };
+    if let Some(error) = refused {
+        (job.refuse)(error);
+        return Ok(None);
+    }
+    let one = (job.run)(session).await;
+    let cause = session.last_error();
+    if alone {
+        return Ok(Some(one));
+    }
+    let end = if one.keep { "RELEASE evento_job" } else { "ROLLBACK TO evento_job; RELEASE evento_job" };
+    match session.run(end).await {
+        Ok(()) => Ok(Some(one)),
+        // SQLite has rolled back everything (full, out of memory, input/output): the reason came before.
+        Err(error) => {
+            let detail = "the transaction ended within one of the writes that shared it";
+            Err((Some(one), cause.unwrap_or_else(|| error.detail(detail))))
+        }
+    }
+}
+
+fn refuse(jobs: &[Job], error: StoreError) {
+    for job in jobs {
+        (job.refuse)(again(&error));
+    }
+}

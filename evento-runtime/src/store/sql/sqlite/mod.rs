@@ -1,0 +1,25 @@
+//! The SQLite store: one write connection per file and process, a few readers, leases in rows.
+
+mod config;
+mod connect;
+mod errors;
+mod group;
+mod owner;
+mod poll;
+mod readers;
+mod registry;
+mod renewal;
+mod session;
+mod spi;
+mod statements;
+mod store;
+mod takeover;
+mod writer;
+
+pub use config::{Sqlite, Synchronous};
+pub use errors::classify;
+pub(crate) use errors::failed;
+pub(crate) use session::SqliteSession;
+pub(crate) use statements::SQL;
+pub use store::SqliteStore;
+pub use writer::{SqliteWriter, SqliteWriterGuard};

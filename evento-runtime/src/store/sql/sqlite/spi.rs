@@ -1,0 +1,244 @@
+//! The SPIs, each method a few lines: which connection, and which function of the store code.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use super::SQL;
+use super::config::supplies;
+use super::group;
+use super::store::SqliteStore;
+use crate::clock::{Clock as _, SystemClock};
+use crate::deps::Need;
+use crate::error::{AppendError, StoreError};
+use crate::event::{Position, StoredEvent};
+use crate::identity::{ConsumerId, Epoch, OwnerId};
+use crate::source::sql::{append::append, sqlite as log};
+use crate::source::{Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck};
+use crate::store::sql::{consumer, dead_letter, lock, state};
+use crate::store::{
+    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, Store, StoreConfig,
+    StoredDeadLetter,
+};
+
+#[async_trait]
+impl StoreConfig for SqliteStore {
+    fn describe(&self) -> String {
+        self.inner.shared.name.to_string()
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn supplies(&self) -> Vec<Need> {
+        supplies()
+    }
+
+    fn writers(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    async fn open(self: Box<Self>) -> Result<Store, StoreError> {
+        self.inner.check_open()?;
+        Ok(self.store(false))
+    }
+}
+
+#[async_trait]
+impl CloseStore for SqliteStore {
+    async fn close(&self) {
+        Self::close(self).await;
+    }
+}
+
+#[async_trait]
+impl EventSource for SqliteStore {
+    fn describe(&self) -> String {
+        self.inner.shared.name.to_string()
+    }
+
+    async fn fetch(
+        &self,
+        after: Option<&Position>,
+        limits: FetchLimits,
+        filter: &EventFilter,
+    ) -> Result<Batch, StoreError> {
+        let page = log::Page::new(after, limits, filter);
+        self.inner.readers.read(move |session| Box::pin(page.read(session))).await
+    }
+
+    async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
+        let positions: Vec<_> = positions.iter().filter_map(log::number_of).collect();
+        self.inner.readers.read(move |session| Box::pin(log::read_exact(session, positions))).await
+    }
+
+    async fn head(&self) -> Result<Option<Position>, StoreError> {
+        self.inner.readers.read(|session| Box::pin(log::head(session))).await
+    }
+
+    async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
+        Ok(match self.head().await? {
+            Some(head) if *position <= head => PositionCheck::Usable,
+            head => PositionCheck::history_lost(position, head.as_ref()),
+        })
+    }
+
+    fn wake(&self) -> watch::Receiver<u64> {
+        self.inner.shared.wake.subscribe()
+    }
+}
+
+#[async_trait]
+impl EventStore for SqliteStore {
+    async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
+        self.inner.check_open()?;
+        let (shared, now) = (Arc::clone(&self.inner.shared), SystemClock.now());
+        let work = group::write_then(
+            &self.inner.shared,
+            move |session| Box::pin(async move { append(session, &SQL, &batch, now).await }),
+            move |appended: &Appended| {
+                if !appended.known {
+                    shared.announce(log::number_of(&appended.last));
+                }
+            },
+        );
+        work.await
+    }
+}
+
+#[async_trait]
+impl ConsumerStateStore for SqliteStore {
+    fn atomic(&self) -> bool {
+        true
+    }
+
+    async fn load(&self, consumer: &ConsumerId) -> Result<ConsumerState, StoreError> {
+        let consumer = consumer.clone();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { state::load(session, &SQL, &consumer).await }));
+        read.await
+    }
+
+    async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
+        self.inner.check_open()?;
+        let (inner, lease) = (Arc::clone(&self.inner), lease.clone());
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move {
+                let number = match inner.number(&lease.consumer) {
+                    Some(number) => number,
+                    None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
+                };
+                state::settle(session, &SQL, number, &lease, &settlement).await
+            })
+        });
+        work.await
+    }
+
+    async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {
+        self.inner.check_open()?;
+        let consumer = consumer.clone();
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move {
+                let number = consumer::ensure_id(session, &SQL, &consumer).await?;
+                state::set_enabled(session, &SQL, number, enabled).await
+            })
+        });
+        work.await
+    }
+
+    async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        let bundle = bundle.to_owned();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { consumer::list(session, &SQL, &bundle).await }));
+        read.await
+    }
+
+    async fn forget(&self, bundle: &str, component: &str, version: u32) -> Result<usize, StoreError> {
+        self.inner.check_open()?;
+        let (bundle, component) = (bundle.to_owned(), component.to_owned());
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move { state::forget(session, &SQL, &bundle, &component, version).await })
+        });
+        work.await
+    }
+}
+
+#[async_trait]
+impl ConsumerLock for SqliteStore {
+    fn owner(&self) -> OwnerId {
+        self.inner.owner
+    }
+
+    fn lease_duration(&self) -> Duration {
+        self.inner.lease
+    }
+
+    fn renew_interval(&self) -> Duration {
+        self.inner.renew
+    }
+
+    async fn acquire(&self, consumer: &ConsumerId, above: Epoch) -> Result<Option<Lease>, StoreError> {
+        self.inner.check_open()?;
+        let work = Arc::clone(&self.inner).acquire(consumer.clone(), above);
+        self.inner.work.run(work).await
+    }
+
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<bool>, StoreError> {
+        self.inner.check_open()?;
+        let pair = |lease: &Lease| {
+            let number = self.inner.number(&lease.consumer).filter(|_| lease.owner == self.inner.owner)?;
+            Some((number, lease.epoch.0))
+        };
+        let pairs: Vec<_> = leases.iter().map(pair).collect();
+        let known: Vec<_> = pairs.iter().copied().flatten().collect();
+        let milliseconds = i64::try_from(self.inner.lease.as_millis()).unwrap_or(i64::MAX);
+        let renewed = self.inner.renewal.renew(self.inner.owner, &known, milliseconds).await?;
+        Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+        self.inner.check_open()?;
+        let lease = lease.clone();
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move {
+                match consumer::find_id(session, &SQL, &lease.consumer).await? {
+                    Some(number) => lock::release(session, &SQL, number, &lease).await,
+                    None => Ok(()),
+                }
+            })
+        });
+        work.await
+    }
+}
+
+#[async_trait]
+impl DeadEventQueue for SqliteStore {
+    async fn list(
+        &self,
+        consumer: &ConsumerId,
+        after: Option<&Position>,
+        limit: usize,
+    ) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let (consumer, after) = (consumer.clone(), after.cloned());
+        let read = self.inner.readers.read(move |session| {
+            Box::pin(async move { dead_letter::list(session, &SQL, &consumer, after.as_ref(), limit).await })
+        });
+        read.await
+    }
+
+    async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
+        let consumer = consumer.clone();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { dead_letter::count(session, &SQL, &consumer).await }));
+        read.await
+    }
+}

@@ -1,0 +1,153 @@
+//! Who may own a consumer: whoever finds it free, its owner dead, or its lease run out for certain.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::SQL;
+use super::group;
+use super::owner::{self, SideFile};
+use super::store::Inner;
+use crate::clock::{Clock as _, SystemClock};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::identity::{ConsumerId, Epoch, OwnerId};
+use crate::store::Lease;
+use crate::store::sql::consumer;
+use crate::store::sql::lock::{self as rows, Holder};
+use crate::sync::{Mutex, lock};
+
+/// Leases that were found run out, and when. An owner may have been kept from renewing by a long transaction of
+/// somebody else: only the same row, found twice in write transactions of ours, proves that it is not trying.
+#[derive(Default)]
+pub(super) struct Sightings(Mutex<HashMap<ConsumerId, (Holder, Instant)>>);
+
+/// What is to be done about the holder that was found.
+enum Verdict {
+    Free,
+    Dead(OwnerId),
+    Expired,
+    Held,
+}
+
+impl Inner {
+    pub(super) async fn acquire(self: Arc<Self>, id: ConsumerId, above: Epoch) -> Result<Option<Lease>, StoreError> {
+        // Reading first: who waits beside a living owner never takes the write lock.
+        let verdict = match self.holder(&id).await? {
+            None => Verdict::Free,
+            Some(holder) => self.judge(holder).await?,
+        };
+        let dead = match verdict {
+            Verdict::Held => {
+                lock(&self.sightings.0).remove(&id);
+                return Ok(None);
+            }
+            Verdict::Dead(owner) => Some(owner),
+            Verdict::Free | Verdict::Expired => None,
+        };
+        self.announce_self().await?;
+        let taken = self.take(&id, above, dead).await?;
+        if let Some((_, true)) = &taken
+            && let Some(dead) = dead
+        {
+            let path = self.shared.path.clone();
+            self.work.spawn_blocking(move || owner::remove(&path, dead)).await.ok();
+        }
+        Ok(taken.map(|(lease, _)| lease))
+    }
+
+    async fn holder(&self, id: &ConsumerId) -> Result<Option<Holder>, StoreError> {
+        let id = id.clone();
+        let read = self.readers.read(move |session| {
+            Box::pin(async move {
+                match consumer::find_id(session, &SQL, &id).await? {
+                    Some(id) => rows::holder(session, &SQL, id).await,
+                    None => Ok(None),
+                }
+            })
+        });
+        read.await
+    }
+
+    async fn judge(&self, holder: Holder) -> Result<Verdict, StoreError> {
+        let path = self.shared.path.clone();
+        let dead = self.work.spawn_blocking(move || owner::is_dead(&path, holder.owner)).await.unwrap_or(false);
+        Ok(match holder {
+            Holder { owner, .. } if dead => Verdict::Dead(owner),
+            Holder { expired: true, .. } => Verdict::Expired,
+            Holder { .. } => Verdict::Held,
+        })
+    }
+
+    /// Makes the side file, once, before anything names this owner. Cleans up after dead ones that own nothing.
+    async fn announce_self(self: &Arc<Self>) -> Result<(), StoreError> {
+        let mut side_file = self.side_file.lock().await;
+        if side_file.is_some() {
+            return Ok(());
+        }
+        let (path, owner) = (self.shared.path.clone(), self.owner);
+        let made = self.work.spawn_blocking(move || (owner::dead_owners(&path), SideFile::create(&path, owner))).await;
+        let error = |kind| StoreError::new(kind, &*self.shared.name).detail("no side file for its owner could be made");
+        let (dead, made) = made.map_err(|joined| error(StoreErrorKind::Other).caused_by(joined))?;
+        *side_file = Some(made.map_err(|io| error(super::errors::kind_of_io(&io)).caused_by(io))?);
+        for owner in dead {
+            let owns = self.readers.read(move |session| Box::pin(rows::owns_anything(session, &SQL, owner)));
+            if !owns.await? {
+                let path = self.shared.path.clone();
+                self.work.spawn_blocking(move || owner::remove(&path, owner)).await.ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks again, now that nobody else can write, and takes the consumer. With the lease comes whether the dead
+    /// owner owns nothing any more.
+    async fn take(
+        self: &Arc<Self>,
+        id: &ConsumerId,
+        above: Epoch,
+        dead: Option<OwnerId>,
+    ) -> Result<Option<(Lease, bool)>, StoreError> {
+        let (inner, id) = (Arc::clone(self), id.clone());
+        let milliseconds = i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX);
+        let work = group::write(&self.shared, move |session| {
+            Box::pin(async move {
+                let number = consumer::ensure_id(session, &SQL, &id).await?;
+                if let Some(holder) = rows::holder(session, &SQL, number).await?
+                    && dead != Some(holder.owner)
+                    && !inner.sightings.run_out(&id, holder, inner.renew)
+                {
+                    return Ok(None);
+                }
+                let lease = rows::take(session, &SQL, (number, &id), inner.owner, above, milliseconds).await?;
+                lock(&inner.sightings.0).remove(&id);
+                let clean = match dead {
+                    Some(dead) => !rows::owns_anything(session, &SQL, dead).await?,
+                    None => false,
+                };
+                inner.remember(&id, number);
+                Ok::<_, StoreError>(Some((lease, clean)))
+            })
+        });
+        work.await
+    }
+}
+
+impl Sightings {
+    /// Whether this row was found run out one renewal ago and has not moved since.
+    fn run_out(&self, id: &ConsumerId, holder: Holder, renewal: std::time::Duration) -> bool {
+        let mut seen = lock(&self.0);
+        if !holder.expired {
+            seen.remove(id);
+            return false;
+        }
+        let now = SystemClock.instant();
+        match seen.get(id) {
+            Some((before, at)) if *before == holder => now.duration_since(*at) >= renewal,
+            _ => {
+                seen.insert(id.clone(), (holder, now));
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Checkpoints, flags, error history: reading them, and the engines' one write path.
+
+use super::consumer::{Named, version_values};
+use super::session::{Row, Session, Value};
+use super::statements::Statements;
+use super::{dead_letter, history};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::identity::{ConsumerId, Epoch};
+use crate::store::{Checkpoint, ConsumerState, Lease, Settlement};
+
+/// What is stored for a consumer.
+pub(crate) async fn load(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+) -> Result<ConsumerState, StoreError> {
+    let of_version = version_values(&consumer.bundle, &consumer.component, consumer.version);
+    let started = match session.fetch(sql.started, &of_version).await?.first() {
+        Some(row) => row.flag(0)?,
+        None => false,
+    };
+    let mut state = ConsumerState { started, ..ConsumerState::default() };
+    let rows = session.fetch(sql.state, &Named::new(consumer).values()).await?;
+    let Some(row) = rows.first() else { return Ok(state) };
+    if let Some(epoch) = row.opt_int(0)? {
+        state.epoch = Epoch(u64::try_from(epoch).map_err(|_| row.damaged(0))?);
+    }
+    if let Some(enabled) = row.opt_int(1)? {
+        state.enabled = enabled != 0;
+    }
+    if let Some(errors) = row.opt_text(2)? {
+        state.errors = history::decode(errors).map_err(|error| row.damaged(2).caused_by(error))?;
+    }
+    state.checkpoint = checkpoint(row)?;
+    Ok(state)
+}
+
+fn checkpoint(row: &Row) -> Result<Option<Checkpoint>, StoreError> {
+    let Some(open) = row.opt_blob(5)? else { return Ok(None) };
+    Ok(Some(Checkpoint {
+        watermark: row.opt_position(3)?,
+        reach: row.opt_position(4)?,
+        open: Checkpoint::decode_open(open).map_err(|error| row.damaged(5).caused_by(error))?,
+    }))
+}
+
+/// Stores a settlement under the epoch of its lease. Within a write transaction, which the caller rolls back on any
+/// error. The order is that of the fields: no checkpoint before the rows it relies on.
+pub(crate) async fn settle(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    lease: &Lease,
+    settlement: &Settlement,
+) -> Result<(), StoreError> {
+    let id = Value::Int(consumer);
+    fence(session, sql, consumer, lease).await?;
+    for letter in &settlement.dead_letters {
+        dead_letter::put(session, sql, consumer, letter).await?;
+    }
+    if let Some(errors) = &settlement.errors {
+        session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;
+    }
+    if settlement.started {
+        session.execute(sql.put_started, &[id]).await?;
+    }
+    match &settlement.checkpoint {
+        Some(checkpoint) => {
+            let open = checkpoint.encode_open();
+            let values = [
+                id,
+                lease.epoch.0.into(),
+                checkpoint.watermark.as_ref().into(),
+                checkpoint.reach.as_ref().into(),
+                Value::Blob(&open),
+            ];
+            session.execute(sql.put_checkpoint, &values).await?;
+        }
+        None => {
+            session.execute(sql.touch_checkpoint, &[id]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Remembers the epoch; refused below the highest that was seen.
+async fn fence(session: &mut dyn Session, sql: &Statements, consumer: i64, lease: &Lease) -> Result<(), StoreError> {
+    if session.execute(sql.fence, &[Value::Int(consumer), lease.epoch.0.into()]).await? == 0 {
+        let detail = format!("`{}`, epoch {}", lease.consumer, lease.epoch);
+        return Err(session.error(StoreErrorKind::Fenced).detail(detail));
+    }
+    Ok(())
+}
+
+/// Pause or resume. Within a write transaction.
+pub(crate) async fn set_enabled(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    enabled: bool,
+) -> Result<(), StoreError> {
+    session.execute(sql.put_enabled, &[Value::Int(consumer), Value::Int(enabled.into())]).await?;
+    Ok(())
+}
+
+/// Drops what is stored for a component version; epochs stay. Within a write transaction.
+pub(crate) async fn forget(
+    session: &mut dyn Session,
+    sql: &Statements,
+    bundle: &str,
+    component: &str,
+    version: u32,
+) -> Result<usize, StoreError> {
+    let values = version_values(bundle, component, version);
+    if let Some(row) = session.fetch(sql.owned, &values).await?.first() {
+        let detail = format!("`{bundle}/{component} v{version}` [{}] is owned right now", row.text(0)?);
+        return Err(session.error(StoreErrorKind::Busy).detail(detail));
+    }
+    session.execute(sql.forget_letters, &values).await?;
+    let forgotten = session.execute(sql.forget_checkpoints, &values).await?;
+    Ok(usize::try_from(forgotten).unwrap_or(usize::MAX))
+}

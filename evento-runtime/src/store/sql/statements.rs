@@ -1,0 +1,95 @@
+//! What a dialect has to say. Placeholders stand in textual order and are bound in that order.
+
+/// One statement for several rows at once, for each of these numbers of rows, the largest first, the last one 1.
+pub(crate) type Chunked = [(usize, &'static str); 4];
+
+/// Every statement of the store, in one dialect.
+pub(crate) struct Statements {
+    /// → the last position given out.
+    pub(crate) last_position: &'static str,
+    /// Per stream: context, key → context, key, its version (0: none).
+    pub(crate) versions: Chunked,
+    /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
+    /// Ids that are there already are left alone and not counted.
+    pub(crate) insert_events: Chunked,
+    /// Per event: id → id, position, version, name, context, key, content_type, metadata, payload.
+    pub(crate) events_by_id: Chunked,
+
+    /// bundle, component, version, context → id.
+    pub(crate) consumer_id: &'static str,
+    /// bundle, component, version, context. Leaves one that is there alone.
+    pub(crate) insert_consumer: &'static str,
+    /// bundle → component, version, context.
+    pub(crate) consumers: &'static str,
+
+    /// consumer, epoch. Changes a row unless a higher epoch is stored.
+    pub(crate) fence: &'static str,
+    /// consumer, epoch, watermark, reach, open. Leaves the row alone where that would move back within an epoch.
+    pub(crate) put_checkpoint: &'static str,
+    /// consumer, errors.
+    pub(crate) put_errors: &'static str,
+    /// consumer.
+    pub(crate) put_started: &'static str,
+    /// consumer, enabled.
+    pub(crate) put_enabled: &'static str,
+    /// consumer. Makes sure that the consumer counts as stored.
+    pub(crate) touch_checkpoint: &'static str,
+    /// bundle, component, version → whether any consumer of it has started.
+    pub(crate) started: &'static str,
+    /// bundle, component, version, context → epoch, enabled, errors, watermark, reach, open; nulls where not stored.
+    pub(crate) state: &'static str,
+    /// bundle, component, version → context of one that is owned right now.
+    pub(crate) owned: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget_letters: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget_checkpoints: &'static str,
+
+    /// consumer, position, event, name, context, key, version, recorded_at, content_type, metadata, payload,
+    /// handler, class, error, attempts, first_failed_at, last_failed_at.
+    pub(crate) put_letter: &'static str,
+    /// bundle, component, version, context, after, limit → the columns of `put_letter` without the consumer.
+    pub(crate) letters: &'static str,
+    /// bundle, component, version, context → how many.
+    pub(crate) count_letters: &'static str,
+
+    /// consumer → owner, epoch, expires_at, whether it has expired.
+    pub(crate) lease: &'static str,
+    /// consumer → the highest epoch of its fence.
+    pub(crate) fence_epoch: &'static str,
+    /// consumer, owner, epoch, milliseconds from now.
+    pub(crate) put_lease: &'static str,
+    /// consumer, owner, epoch.
+    pub(crate) free_lease: &'static str,
+    /// owner → how many leases name it.
+    pub(crate) leases_of: &'static str,
+}
+
+/// Cuts `items` into pieces for which there is a statement.
+pub(crate) fn chunks<'a, T>(
+    chunked: &'static Chunked,
+    mut items: &'a [T],
+) -> impl Iterator<Item = (&'static str, &'a [T])> {
+    std::iter::from_fn(move || {
+        let (size, sql) = chunked.iter().find(|(size, _)| *size <= items.len())?;
+        let (piece, rest) = items.split_at(*size);
+        items = rest;
+        Some((*sql, piece))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_everything_in_order() {
+        static SIZES: Chunked = [(64, "64"), (16, "16"), (4, "4"), (1, "1")];
+        for n in [0_usize, 1, 3, 4, 63, 64, 65, 200] {
+            let items: Vec<usize> = (0..n).collect();
+            let pieces: Vec<_> = chunks(&SIZES, &items).collect();
+            assert!(pieces.iter().all(|(sql, piece)| sql.parse::<usize>().unwrap() == piece.len()));
+            assert_eq!(pieces.into_iter().flat_map(|(_, piece)| piece.to_vec()).collect::<Vec<_>>(), items);
+        }
+    }
+}
