@@ -109,7 +109,7 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
             #[automatically_derived]
             impl #rt::Component for #ty {
                 const DEF: &'static #rt::ComponentDef =
-                    &#rt::ComponentDef::projector::<Self>(#name, #version, #build, #here)
+                    &#rt::projector::<Self>(#name, #version, #build, #here)
                         #wait_for_head #contexts #checkpoint #docs #rest;
             }
             #open
@@ -171,7 +171,7 @@ fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> Toke
         quote!(.docs(#docs))
     });
     quote! {
-        #rt::HandlerDef::new::<#event>(#name, #here, #shim)
+        #rt::handler::<#event>(#name, #here, #shim)
             #executor #retry #retry_delay #max_delay #needs #docs
     }
 }
@@ -280,7 +280,7 @@ fn on_start_row(rt: &TokenStream, hook: &Method, owner: &TokenStream) -> TokenSt
     let run = awaited(rt, hook, "started", owner, &arguments);
     // A parameter nobody reads is a warning in the user's crate.
     let scope = if owner.is_empty() && hook.args.is_empty() { quote!(_) } else { quote!(#scope) };
-    quote!(#rt::HookDef::new(#name, #here, |#scope| #run) #needs)
+    quote!(#rt::hook(#name, #here, |#scope| #run) #needs)
 }
 
 fn build(rt: &TokenStream, inject: &Inject) -> TokenStream {

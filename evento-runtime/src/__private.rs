@@ -18,7 +18,7 @@ pub use std::string::String;
 
 pub use crate::component::{
     Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Location, OpenComponent,
-    Origin, Registered,
+    Registered,
 };
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
@@ -45,6 +45,39 @@ macro_rules! __here {
     };
 }
 pub use crate::__here as here;
+
+/// Where generated code comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// Its place.
+    pub location: Location,
+    /// `CARGO_PKG_NAME` of its crate.
+    pub package: &'static str,
+    /// `module_path!()` of its place.
+    pub module: &'static str,
+}
+
+/// A projector; what it does not say is left open.
+#[must_use]
+pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, origin: Origin) -> ComponentDef {
+    ComponentDef::projector::<C>(name, version, build, origin.location).origin(origin.package, origin.module)
+}
+
+/// A handler; what it does not say is left open.
+#[must_use]
+pub const fn handler<E: EventArgument>(method: &'static str, origin: Origin, invoke: Invoke) -> HandlerDef {
+    HandlerDef::new::<E>(method, origin.location, invoke).origin(origin.package, origin.module)
+}
+
+/// A hook.
+#[must_use]
+pub const fn hook(
+    method: &'static str,
+    origin: Origin,
+    invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
+) -> HookDef {
+    HookDef::new(method, origin.location, invoke)
+}
 
 /// The row of a component for the registry.
 #[must_use]

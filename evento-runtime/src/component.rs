@@ -67,17 +67,6 @@ impl fmt::Display for Location {
 /// What making a component's value gives.
 pub type MakeResult = Result<Arc<dyn Any + Send + Sync>, MissingDependency>;
 
-/// Where generated code comes from.
-#[derive(Debug, Clone, Copy)]
-pub struct Origin {
-    /// Its place.
-    pub location: Location,
-    /// `CARGO_PKG_NAME` of its crate.
-    pub package: &'static str,
-    /// `module_path!()` of its place.
-    pub module: &'static str,
-}
-
 /// How a component's value is made.
 #[derive(Clone, Copy)]
 pub enum Build {
@@ -133,7 +122,7 @@ pub struct ComponentDef {
 impl ComponentDef {
     /// A projector of type `C`; what it does not say is left open.
     #[must_use]
-    pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, origin: Origin) -> Self {
+    pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, location: Location) -> Self {
         Self {
             kind: Kind::Projector,
             name,
@@ -148,9 +137,9 @@ impl ComponentDef {
             on_start: None,
             handlers: &[],
             docs: "",
-            location: origin.location,
-            package: origin.package,
-            module: origin.module,
+            location,
+            package: "",
+            module: "",
         }
     }
 
@@ -158,8 +147,7 @@ impl ComponentDef {
     #[doc(hidden)]
     #[must_use]
     pub const fn unsound<C: Component>() -> Self {
-        let location = Location { file: "", line: 0 };
-        Self::projector::<C>("", 0, Build::Unit, Origin { location, package: "", module: "" })
+        Self::projector::<C>("", 0, Build::Unit, Location { file: "", line: 0 })
     }
 
     /// Says whether the start waits for it.
@@ -203,6 +191,14 @@ impl ComponentDef {
         self.docs = docs;
         self
     }
+
+    /// Its crate and module.
+    #[must_use]
+    pub const fn origin(mut self, package: &'static str, module: &'static str) -> Self {
+        self.package = package;
+        self.module = module;
+        self
+    }
 }
 
 impl fmt::Debug for ComponentDef {
@@ -229,10 +225,10 @@ impl HookDef {
     #[must_use]
     pub const fn new(
         method: &'static str,
-        origin: Origin,
+        location: Location,
         invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
     ) -> Self {
-        Self { method, needs: &[], invoke, location: origin.location }
+        Self { method, needs: &[], invoke, location }
     }
 
     /// Lists what its arguments ask for.
@@ -286,7 +282,7 @@ pub struct HandlerDef {
 impl HandlerDef {
     /// A handler of events of type `E`.
     #[must_use]
-    pub const fn new<E: EventArgument>(method: &'static str, origin: Origin, invoke: Invoke) -> Self {
+    pub const fn new<E: EventArgument>(method: &'static str, location: Location, invoke: Invoke) -> Self {
         Self {
             method,
             names: E::NAMES,
@@ -298,9 +294,9 @@ impl HandlerDef {
             needs: &[],
             invoke,
             docs: "",
-            location: origin.location,
-            package: origin.package,
-            module: origin.module,
+            location,
+            package: "",
+            module: "",
         }
     }
 
@@ -343,6 +339,14 @@ impl HandlerDef {
     #[must_use]
     pub const fn docs(mut self, docs: &'static str) -> Self {
         self.docs = docs;
+        self
+    }
+
+    /// Its crate and module.
+    #[must_use]
+    pub const fn origin(mut self, package: &'static str, module: &'static str) -> Self {
+        self.package = package;
+        self.module = module;
         self
     }
 

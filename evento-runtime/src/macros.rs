@@ -42,8 +42,8 @@
 /// }
 /// ```
 ///
-/// The value is made once per consumer, by the method with [`#[inject]`](macro@inject) or else by `Default`, and is
-/// shared by all events that run at the same time; that is why handlers take `&self`. `self` is wiring, never data.
+/// The value is made once per consumer, by the method with [`#[inject]`](macro@inject) or else by `Default`, or it is
+/// given to the bundle with `.component(..)`. It is shared by all events that run at the same time; that is why handlers take `&self`. `self` is wiring, never data.
 ///
 /// The type must be concrete, because it is registered once: a generic one needs a wrapper for each type you mean.
 ///
@@ -162,9 +162,10 @@ pub use evento_macros::event_handler;
 /// What can fail, or has to wait, is done before: connect in `main`, and provide the connection.
 pub use evento_macros::inject;
 
-/// Marks a hook in a [`#[projector]`](macro@projector) block. Needs no import there.
+/// Marks a hook: in a [`#[projector]`](macro@projector) block, where it needs no import, or on a free function that
+/// names the unit struct it joins: `#[on_start(projector = OrderTotals)]`.
 ///
-/// `async fn (&self, dependency: Dep<T>, …)`: runs once per component version, before its first event, to create tables
+/// `async fn (&self, dependency: Dep<T>, …)`, without `&self` for a free function: runs once per component version, before its first event, to create tables
 /// and the like. Its arguments implement [`FromStart`](crate::context::FromStart). It returns nothing, or
 /// `Result<(), E>` with any error that converts into `Box<dyn Error + Send + Sync>`.
 ///

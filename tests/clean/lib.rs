@@ -25,7 +25,7 @@
 )]
 
 use evento_runtime::{Attempt, Dep, Event, EventId, Flow, Metadata, Position, RawEvent, Stop, projector};
-use evento_runtime::event_handler;
+use evento_runtime::{event_handler, on_start};
 use core::future::ready;
 use serde::{Deserialize, Serialize};
 use std::io::Error;
@@ -104,6 +104,37 @@ impl Quiet {
     #[expect(clippy::unused_async, reason = "an expectation of the user's own")]
     #[event_handler]
     async fn rest(&self, _event: RawEvent) {}
+}
+
+/// Without a constructor.
+#[derive(Default)]
+struct ByDefault;
+
+#[projector(version = 1)]
+impl ByDefault {
+    /// Handles.
+    #[event_handler]
+    async fn rest(&self, _event: RawEvent) {
+        ready(()).await;
+    }
+}
+
+/// Without that.
+struct OnlyGiven;
+
+#[projector(version = 1)]
+impl OnlyGiven {
+    /// Handles.
+    #[event_handler]
+    async fn rest(&self, _event: RawEvent) {
+        ready(()).await;
+    }
+}
+
+/// Prepares.
+#[on_start(projector = Totals)]
+async fn prepare_totals() {
+    ready(()).await;
 }
 
 /// Function style.

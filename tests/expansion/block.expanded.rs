@@ -23,7 +23,7 @@ const _: () = {
     use ::evento_runtime::__private as __evento;
     #[automatically_derived]
     impl __evento::Component for View {
-        const DEF: &'static __evento::ComponentDef = &__evento::ComponentDef::projector::<Self>(
+        const DEF: &'static __evento::ComponentDef = &__evento::projector::<Self>(
             "view",
             2u32,
             __evento::Build::With {
@@ -37,7 +37,7 @@ const _: () = {
         .checkpoint(__evento::CheckpointMode::OnStart)
         .docs("Keeps a text.")
         .on_start(
-            __evento::HookDef::new("prepare", __evento::here!(32u32), |__scope| {
+            __evento::hook("prepare", __evento::here!(32u32), |__scope| {
                 __evento::run(async move {
                     let __this = __evento::start_this::<Self>(&__scope)?;
                     let __1 = __evento::start_extract::<Dep<String>>(&__scope)?;
@@ -47,7 +47,7 @@ const _: () = {
             .needs(&[__evento::start_needs::<Dep<String>>()]),
         )
         .handlers(&[
-            __evento::HandlerDef::new::<Paid>(
+            __evento::handler::<Paid>(
                 "paid",
                 __evento::here!(38u32),
                 __evento::Invoke::Async(|__context| {
@@ -63,7 +63,7 @@ const _: () = {
             .retry(3i32)
             .needs(&[__evento::needs::<Metadata>()])
             .docs("As most handlers are."),
-            __evento::HandlerDef::new::<Placed>(
+            __evento::handler::<Placed>(
                 "placed",
                 __evento::here!(44u32),
                 __evento::Invoke::Async(|__context| {
@@ -83,7 +83,7 @@ const _: () = {
             .needs(&[__evento::needs::<Metadata>(), __evento::needs::<Dep<String>>()])
             .docs("With everything there is."),
             #[cfg(not(any()))]
-            __evento::HandlerDef::new::<RawEvent>(
+            __evento::handler::<RawEvent>(
                 "rest",
                 __evento::here!(50u32),
                 __evento::Invoke::Blocking(|__context| {

@@ -46,7 +46,7 @@ fn expansions_are_as_reviewed() {
 #[test]
 fn a_handler_is_one_small_row() {
     let text = fs::read_to_string(workspace().join("tests/expansion/block.expanded.rs")).unwrap();
-    let rows: Vec<&str> = text.split("::HandlerDef::new::").skip(1).collect();
+    let rows: Vec<&str> = text.split("::handler::").skip(1).collect();
     assert_eq!(rows.len(), 3);
     // What is split off the next row is no line of this one.
     let lines = rows[0].lines().count() - 1;

@@ -122,6 +122,33 @@ fn numbered(event: Numbered) -> Result<(), Box<dyn std::error::Error + Send + Sy
     if event.0 == 0 { Err("zero".into()) } else { Ok(()) }
 }
 
+#[derive(Default)]
+struct ByDefault;
+
+#[projector(version = 1)]
+impl ByDefault {
+    #[event_handler]
+    fn rest(&self, _event: RawEvent) {}
+}
+
+struct OnlyGiven;
+
+#[projector(version = 1)]
+impl OnlyGiven {
+    #[event_handler]
+    fn rest(&self, _event: RawEvent) {}
+}
+
+/// Prepares.
+#[on_start(projector = Totals)]
+async fn prepare_totals(Dep(sum): Dep<Sum>) {
+    sum.fetch_add(7, Ordering::Relaxed);
+}
+
+#[cfg(any())]
+#[on_start(projector = Totals)]
+async fn gone(_: NoSuchType) {}
+
 /// Names of the prelude mean something else here.
 #[allow(dead_code, non_camel_case_types)]
 mod shadowed {
@@ -218,7 +245,8 @@ fn scope(component: Arc<dyn std::any::Any + Send + Sync>, sum: &Sum) -> Arc<Cons
     deps.insert(Arc::clone(sum));
     deps.insert(3_u8);
     Arc::new(ConsumerScope {
-        consumer: ConsumerId { bundle: "b".into(), component: "c".into(), version: 1, context: ContextPattern::All },
+        consumer: ConsumerId { bundle: "b".into(), component: "c".into(), version: 1, context: ContextPattern::All }
+            .into(),
         component,
         deps,
         stop: Stop::new(tokio::sync::watch::channel(false).1),
@@ -299,6 +327,28 @@ fn free_functions_join_from_any_module() {
     assert_eq!((numbered.handler.method, numbered.handler.event_name()), ("numbered", "Numbered"));
 }
 
+#[tokio::test]
+async fn a_free_hook_joins_too() {
+    let hooks: Vec<_> = registered()
+        .filter_map(|registered| match registered {
+            Registered::Hook(free) if free.component.type_id == Totals::DEF.type_id => Some(free.hook),
+            _ => None,
+        })
+        .collect();
+    let [hook] = hooks[..] else { panic!("{} hooks", hooks.len()) };
+    assert_eq!((hook.method, hook.needs.concat().len()), ("prepare_totals", 1));
+    let sum = Sum::default();
+    (hook.invoke)(scope(Arc::new(()), &sum)).await.unwrap();
+    assert_eq!(sum.load(Ordering::Relaxed), 7);
+}
+
+#[test]
+fn a_value_comes_from_default_or_is_given() {
+    let Build::With { needs: [], build } = ByDefault::DEF.build else { panic!() };
+    assert!(build(&Deps::default()).unwrap().is::<ByDefault>());
+    assert!(matches!(OnlyGiven::DEF.build, Build::Given));
+}
+
 #[test]
 fn everything_is_registered_once() {
     let mut names: Vec<_> = registered()
@@ -308,7 +358,10 @@ fn everything_is_registered_once() {
         })
         .collect();
     names.sort_unstable();
-    assert_eq!(names, [("First", 1), ("Second", 2), ("Shadowed", 1), ("Totals", 1), ("sums", 7)]);
+    assert_eq!(
+        names,
+        [("ByDefault", 1), ("First", 1), ("OnlyGiven", 1), ("Second", 2), ("Shadowed", 1), ("Totals", 1), ("sums", 7),]
+    );
     assert_eq!(Second::DEF.handlers[0].executor, Some("mail"));
     assert_eq!(shadowed::Shadowed::DEF.handlers[0].retry, Some(1));
 }

@@ -93,6 +93,26 @@ mod functions {
     const CONSTANT: u32 = 1;
 }
 
+mod hooks {
+    use super::*;
+    #[on_start]
+//~ ^^^^^^^^^^^ `#[on_start]` on a free function must name the component it joins: `projector = OrderTotals`
+    async fn without_projector() {}
+    #[on_start(projektor = Totals, retry = 3)]
+//~            ^^^^^^^^^ `projektor` is not an option of `#[on_start]`; did you mean `projector`?
+//~                                ^^^^^ `retry` is not an option of `#[on_start]`
+    async fn unknown() {}
+    #[on_start(projector = Totals)]
+    fn blocking() {}
+//~ ^^ `blocking` must be an `async fn`
+    #[on_start(projector = Totals)]
+    async fn generic<T>(_db: Dep<u32>) {}
+//~                  ^ `generic` must not have generic types: it is registered once, as a concrete function
+    #[on_start(projector = Totals)]
+    async fn borrowed(_db: &Dep<u32>) {}
+//~                        ^^^^^^^^^ `borrowed` must take `Dep<u32>` by value: the hook may ask for `Dep<T>`
+}
+
 mod a_mistake_in_the_struct_is_told_once {
     use super::*;
     #[projector(version = 1, checkpoint = "never")]

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use evento_runtime::prelude::*;
-use evento_runtime::{inject, on_start};
+use evento_runtime::inject;
 use serde::{Deserialize, Serialize};
 
 fn main() {}

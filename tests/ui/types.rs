@@ -113,10 +113,10 @@ mod bodies {
 
 mod components {
     use super::*;
+    // Given to the bundle as it is; the launch says so if it is not.
     struct NoDefault;
     #[projector(version = 1)]
     impl NoDefault {
-//~      ^^^^^^^^^ `NoDefault` has neither an `#[inject]` constructor nor `Default`
         #[event_handler]
         async fn on(&self, _event: A) {}
     }
@@ -162,6 +162,15 @@ mod joins {
     #[event_handler(projector = Open)]
     async fn text(_event: String) {}
 //~                       ^^^^^^ `String` is not an event
+    #[on_start(projector = Plain)]
+//~                        ^^^^^ free functions cannot join `Plain`
+    async fn hook_of_none() {}
+    #[on_start(projector = Open)]
+    async fn hook(_path: std::path::PathBuf) -> bool {
+//~                      ^^^^^^^^^^^^^^^^^^ `PathBuf` cannot be extracted before the first event
+//~                                             ^^^^ an `#[on_start]` hook cannot return `bool`
+        true
+    }
     #[event_handler(projector = Open)]
     async fn flag(_event: B, _flag: bool) {}
 //~                                 ^^^^ `bool` cannot be extracted from an event
