@@ -97,17 +97,17 @@ mod tests {
         #[test]
         fn a_key_runs_in_order_and_alone(
             pushes in proptest::collection::vec((0_u8..5, any::<bool>()), 1..120),
-            choices in proptest::collection::vec((any::<usize>(), 0_u8..3), 1..600),
+            seed: u64,
         ) {
+            let mut random = fastrand::Rng::with_seed(seed);
             let mut queues = KeyQueues::new(1);
             let keys: Vec<Option<Arc<str>>> = pushes.iter().map(|(key, keyed)| keyed.then(|| key.to_string().into())).collect();
             let mut pushed = 0;
             let mut running: Vec<usize> = Vec::new();
             let mut waiting: Vec<usize> = Vec::new();
             let mut done: Vec<usize> = Vec::new();
-            let mut choices = choices.into_iter().cycle();
             while done.len() < keys.len() {
-                let (pick, action) = choices.next().unwrap();
+                let (pick, action) = (random.usize(..), random.u8(..3));
                 if pushed < keys.len() && pick % 3 != 0 {
                     queues.push(pushed as u64, 0, keys[pushed].as_ref());
                     pushed += 1;

@@ -1,6 +1,9 @@
 //! The laws of the engine, through the public API, over the store in memory: real tasks, real time, no sleeps that
 //! a result depends on.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "tests spawn and wait as they like")]
+
 mod barrier;
 mod checkpoint;
 mod failures;

@@ -176,7 +176,7 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
         Ok(()) => {}
     }
     for one in ran {
-        (one.answer)(outcome.as_ref().map(|()| ()).map_err(again));
+        (one.answer)(outcome.as_ref().copied().map_err(again));
     }
 }
 
