@@ -198,6 +198,9 @@ impl ConsumerLock for SqliteStore {
         };
         let pairs: Vec<_> = leases.iter().map(pair).collect();
         let known: Vec<_> = pairs.iter().copied().flatten().collect();
+        if known.is_empty() {
+            return Ok(vec![false; leases.len()]);
+        }
         let milliseconds = i64::try_from(self.inner.lease.as_millis()).unwrap_or(i64::MAX);
         let renewed = self.inner.renewal.renew(self.inner.owner, &known, milliseconds).await?;
         Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())
