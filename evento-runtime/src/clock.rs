@@ -31,5 +31,12 @@ impl Clock for SystemClock {
     }
 }
 
+/// Real monotonic time, also where tokio's is paused: for ownership and for measuring.
+#[must_use]
+pub fn monotonic() -> std::time::Instant {
+    #[expect(clippy::disallowed_methods, reason = "this is `clock`")]
+    std::time::Instant::now()
+}
+
 /// A clock to share.
 pub type SharedClock = Arc<dyn Clock>;

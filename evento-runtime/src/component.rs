@@ -64,6 +64,9 @@ impl fmt::Display for Location {
     }
 }
 
+/// What making a component's value gives.
+pub type MakeResult = Result<Arc<dyn Any + Send + Sync>, MissingDependency>;
+
 /// How a component's value is made.
 #[derive(Clone, Copy)]
 pub enum Build {
@@ -72,10 +75,12 @@ pub enum Build {
         /// Provided types the constructor takes.
         needs: &'static [Need],
         /// Makes the value.
-        build: fn(&Deps) -> Result<Arc<dyn Any + Send + Sync>, MissingDependency>,
+        build: fn(&Deps) -> MakeResult,
     },
     /// It is a unit struct without data (function style).
     Unit,
+    /// It has neither: only a value given with `.component(..)` can be it.
+    Given,
 }
 
 /// Everything known of a component at compile time.
@@ -114,13 +119,95 @@ pub struct ComponentDef {
     pub module: &'static str,
 }
 
+impl ComponentDef {
+    /// A projector of type `C`; what it does not say is left open.
+    #[must_use]
+    pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, location: Location) -> Self {
+        Self {
+            kind: Kind::Projector,
+            name,
+            version,
+            type_id: TypeId::of::<C>(),
+            type_name: std::any::type_name::<C>,
+            wait_for_head: None,
+            contexts: &[],
+            checkpoint: None,
+            open: matches!(build, Build::Unit),
+            build,
+            on_start: None,
+            handlers: &[],
+            docs: "",
+            location,
+            package: "",
+            module: "",
+        }
+    }
+
+    /// Stands in for one that did not compile, so that its users do not complain as well.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn unsound<C: Component>() -> Self {
+        Self::projector::<C>("", 0, Build::Unit, Location { file: "", line: 0 })
+    }
+
+    /// Says whether the start waits for it.
+    #[must_use]
+    pub const fn wait_for_head(mut self, wait: bool) -> Self {
+        self.wait_for_head = Some(wait);
+        self
+    }
+
+    /// Sets its context patterns.
+    #[must_use]
+    pub const fn contexts(mut self, contexts: &'static [&'static str]) -> Self {
+        self.contexts = contexts;
+        self
+    }
+
+    /// Sets when its handlers on executors count as covered.
+    #[must_use]
+    pub const fn checkpoint(mut self, mode: CheckpointMode) -> Self {
+        self.checkpoint = Some(mode);
+        self
+    }
+
+    /// Sets its hook.
+    #[must_use]
+    pub const fn on_start(mut self, hook: HookDef) -> Self {
+        self.on_start = Some(hook);
+        self
+    }
+
+    /// Sets the handlers of its block.
+    #[must_use]
+    pub const fn handlers(mut self, handlers: &'static [HandlerDef]) -> Self {
+        self.handlers = handlers;
+        self
+    }
+
+    /// Its doc text.
+    #[must_use]
+    pub const fn docs(mut self, docs: &'static str) -> Self {
+        self.docs = docs;
+        self
+    }
+
+    /// Its crate and module.
+    #[must_use]
+    pub const fn origin(mut self, package: &'static str, module: &'static str) -> Self {
+        self.package = package;
+        self.module = module;
+        self
+    }
+}
+
 impl fmt::Debug for ComponentDef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ComponentDef({} {} v{} at {})", self.kind, self.name, self.version, self.location)
     }
 }
 
-/// A method run once per component version before its first event.
+/// A method or free function run once per component version before its first event.
 #[derive(Clone, Copy)]
 pub struct HookDef {
     /// Method name.
@@ -131,6 +218,25 @@ pub struct HookDef {
     pub invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
     /// Where it stands.
     pub location: Location,
+}
+
+impl HookDef {
+    /// A hook without needs.
+    #[must_use]
+    pub const fn new(
+        method: &'static str,
+        location: Location,
+        invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
+    ) -> Self {
+        Self { method, needs: &[], invoke, location }
+    }
+
+    /// Lists what its arguments ask for.
+    #[must_use]
+    pub const fn needs(mut self, needs: &'static [&'static [Need]]) -> Self {
+        self.needs = needs;
+        self
+    }
 }
 
 /// How a handler is called.
@@ -268,15 +374,41 @@ pub struct FreeHandler {
     pub handler: HandlerDef,
 }
 
+impl FreeHandler {
+    /// Joins `C`.
+    #[must_use]
+    pub const fn new<C: OpenComponent>(handler: HandlerDef) -> Self {
+        Self { component: C::DEF, handler }
+    }
+}
+
+/// A free function that is the `#[on_start]` hook of a component.
+pub struct FreeHook {
+    /// The component it joins.
+    pub component: &'static ComponentDef,
+    /// The row.
+    pub hook: HookDef,
+}
+
+impl FreeHook {
+    /// Joins `hook` to the component `C`.
+    #[must_use]
+    pub const fn new<C: OpenComponent>(hook: HookDef) -> Self {
+        Self { component: C::DEF, hook }
+    }
+}
+
 /// What generated code submits to the registry.
 pub enum Registered {
     /// A component.
     Component(&'static ComponentDef),
-    /// A free function.
+    /// A free function that handles events.
     Handler(&'static FreeHandler),
+    /// A free function that runs before the first event.
+    Hook(&'static FreeHook),
     /// A crate named in `link!`.
     Linked {
-        /// `CARGO_PKG_NAME` cannot be had from outside; the path as written.
+        /// Its name in code, without `r#`: the first segment of `module` of whatever is registered in it.
         crate_name: &'static str,
         /// Where `link!` stands.
         location: Location,

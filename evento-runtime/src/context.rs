@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::deps::{Deps, Need};
+use crate::deps::{Deps, Need, Provided};
 use crate::event::{EventId, Metadata, Position, StoredEvent};
 use crate::identity::ConsumerId;
 
 /// What all calls of one consumer have in common.
 pub struct ConsumerScope {
     /// Who is called.
-    pub consumer: ConsumerId,
+    pub consumer: Arc<ConsumerId>,
     /// The component's value; the shims know its type.
     pub component: Arc<dyn Any + Send + Sync>,
     /// The bundle's provided values.
@@ -119,7 +119,7 @@ impl<T> Deref for Dep<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> FromContext for Dep<T> {
+impl<T: Provided> FromContext for Dep<T> {
     const NEEDS: &'static [Need] = &[Need::of::<T>()];
 
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
@@ -127,7 +127,7 @@ impl<T: Clone + Send + Sync + 'static> FromContext for Dep<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> FromStart for Dep<T> {
+impl<T: Provided> FromStart for Dep<T> {
     const NEEDS: &'static [Need] = &[Need::of::<T>()];
 
     fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency> {

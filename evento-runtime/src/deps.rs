@@ -31,6 +31,17 @@ impl Need {
     }
 }
 
+/// What can be provided: every call gets a clone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a provided value",
+    label = "not `Clone + Send + Sync + 'static`",
+    note = "derive `Clone` for `{Self}`, or provide an `Arc` of it"
+)]
+pub trait Provided: Clone + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Send + Sync + 'static> Provided for T {}
+
 /// Provided values by type. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Deps(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);

@@ -122,14 +122,43 @@ impl IntoOutcome for Flow {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Into<BoxError>> IntoOutcome for Result<(), E> {
     fn into_outcome(self) -> HandlerResult {
         self.map(|()| Flow::Continue).map_err(Into::into)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Into<BoxError>> IntoOutcome for Result<Flow, E> {
     fn into_outcome(self) -> HandlerResult {
+        self.map_err(Into::into)
+    }
+}
+
+/// What an `#[on_start]` hook may return: nothing, or `Result<(), E>` with any error.
+#[diagnostic::on_unimplemented(
+    message = "an `#[on_start]` hook cannot return `{Self}`",
+    label = "not `()` or `Result<(), E>`",
+    note = "`E` may be any error that converts into `Box<dyn Error + Send + Sync>`"
+)]
+pub trait IntoStarted {
+    /// The result as the engine takes it.
+    ///
+    /// # Errors
+    /// The hook's own error, boxed.
+    fn into_started(self) -> Result<(), BoxError>;
+}
+
+impl IntoStarted for () {
+    fn into_started(self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<BoxError>> IntoStarted for Result<(), E> {
+    fn into_started(self) -> Result<(), BoxError> {
         self.map_err(Into::into)
     }
 }

@@ -1,8 +1,14 @@
 //! Locks and atomics, named in one place so that models can replace them.
 
-pub(crate) use std::sync::Mutex;
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::{Condvar, Mutex};
 
 /// Locks, going on with the value where another thread panicked while holding it: no invariant here spans a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Waits on `condvar`, as forgiving about panics as [`lock`].
+pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: std::sync::MutexGuard<'a, T>) -> std::sync::MutexGuard<'a, T> {
+    condvar.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,13 +1,19 @@
 //! The one place that spawns. Every task is joined when its tracker is waited for.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 /// Tasks that are waited for together. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Tasks(TaskTracker);
+pub struct Tasks {
+    tracker: TaskTracker,
+    spawned: Arc<AtomicU64>,
+}
 
 impl Tasks {
     /// Runs `future` to its end, whatever becomes of the handle.
@@ -16,16 +22,8 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.0.spawn(future)
-    }
-
-    /// Runs `future` to its end on the given runtime, for callers that may be outside of any.
-    pub fn spawn_on<F>(&self, runtime: &tokio::runtime::Handle, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.0.spawn_on(future, runtime)
+        self.spawned.fetch_add(1, Ordering::Relaxed);
+        self.tracker.spawn(future)
     }
 
     /// Runs a blocking function on tokio's blocking threads.
@@ -34,7 +32,28 @@ impl Tasks {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.0.spawn_blocking(work)
+        self.spawned.fetch_add(1, Ordering::Relaxed);
+        self.tracker.spawn_blocking(work)
+    }
+
+    /// Like [`spawn`](Self::spawn), on another runtime.
+    pub fn spawn_on<F>(&self, future: F, handle: &Handle) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawned.fetch_add(1, Ordering::Relaxed);
+        self.tracker.spawn_on(future, handle)
+    }
+
+    /// Like [`spawn_blocking`](Self::spawn_blocking), on another runtime.
+    pub fn spawn_blocking_on<F, T>(&self, work: F, handle: &Handle) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawned.fetch_add(1, Ordering::Relaxed);
+        self.tracker.spawn_blocking_on(work, handle)
     }
 
     /// Runs `future` in a task of its own and waits for it: dropping the returned future does not stop the work.
@@ -56,22 +75,28 @@ impl Tasks {
         }
     }
 
+    /// How many were ever spawned: what is free when unused shows here.
+    #[must_use]
+    pub fn spawned(&self) -> u64 {
+        self.spawned.load(Ordering::Relaxed)
+    }
+
     /// How many run.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.tracker.len()
     }
 
     /// Whether none runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tracker.is_empty()
     }
 
     /// Waits until none runs. Cancel-safe.
     pub async fn join(&self) {
-        self.0.close();
-        self.0.wait().await;
-        self.0.reopen();
+        self.tracker.close();
+        self.tracker.wait().await;
+        self.tracker.reopen();
     }
 }

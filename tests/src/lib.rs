@@ -1,1 +1,50 @@
-//! Shared pieces of the test package.
+//! Shared pieces of the test package: where data is, how a test says that it found none, how it waits.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "everything in here is for tests")]
+
+pub mod fixture;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Notes that a test had nothing to run on. `tests/run` counts it as skipped and prints the reason once.
+///
+/// # Panics
+/// The list of reasons cannot be written.
+pub fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+    if let Some(list) = std::env::var_os("EVENTO_SKIPS") {
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(list, "{reason}").unwrap();
+    }
+}
+
+/// Real payloads, where they are: `EVENTO_TEST_DATA`, or `shared/data` beside the checkout.
+#[must_use]
+pub fn webhooks() -> Option<PathBuf> {
+    let folder = std::env::var_os("EVENTO_TEST_DATA")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from);
+    let file = folder.join("github-webhooks.jsonl");
+    file.is_file().then_some(file)
+}
+
+/// Whether the full counts are to be run.
+#[must_use]
+pub fn long() -> bool {
+    std::env::var_os("EVENTO_LONG").is_some()
+}
+
+/// Waits until `done` holds, looking every millisecond.
+///
+/// # Panics
+/// It does not hold within a minute.
+pub async fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..60_000 {
+        if done() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("not within a minute: {what}");
+}

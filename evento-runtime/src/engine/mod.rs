@@ -1,7 +1,7 @@
 //! The engines: they compose source, dispatch, executors and stores into running consumers.
 
-mod plan;
+mod ownership;
 mod supervisor;
 
-pub use plan::{ConsumerPlan, HandlerPlan};
+pub use crate::consumer::{ConsumerPlan, HandlerPlan};
 pub use supervisor::{EngineSupervisor, SupervisorConfig};

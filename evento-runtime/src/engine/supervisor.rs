@@ -1,15 +1,36 @@
 //! Starts the consumers of a bundle, watches them, and stops them in order.
 
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
 use super::ConsumerPlan;
+use super::ownership::Ownership;
 use crate::clock::SharedClock;
+use crate::cluster::Keeper;
+use crate::consumer::{ConsumerStatus, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
 use crate::error::RunError;
+use crate::event::Position;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
+use crate::policy::RetryPolicy;
 use crate::store::Store;
+use crate::task::Tasks;
+
+/// What is left to consumers after the deadline, to store what they know.
+const LAST_WORDS: Duration = Duration::from_millis(800);
+
+/// Pauses before a loop that died is begun again: 1 s, doubling, at most 30 s.
+const RESTART: RetryPolicy =
+    RetryPolicy { retries: None, delay: Duration::from_secs(1), max_delay: Duration::from_secs(30) };
 
 /// What a supervisor works with.
 pub struct SupervisorConfig {
@@ -29,31 +50,227 @@ pub struct SupervisorConfig {
     pub classifiers: Vec<Classifier>,
 }
 
-/// The running consumers of a bundle.
-pub struct EngineSupervisor {}
+struct Running {
+    status: StatusCell,
+    task: JoinHandle<Vec<String>>,
+    begun: Option<oneshot::Receiver<Result<(), RunError>>>,
+    wait_for_head: bool,
+}
+
+/// The running consumers of a bundle. Dropping it is a stop with deadline 0 that nobody waits for.
+pub struct EngineSupervisor {
+    bundle: String,
+    store: Store,
+    consumers: Vec<Running>,
+    executors: Vec<Arc<dyn ConsumerExecutor>>,
+    stop: watch::Sender<StopPhase>,
+    tasks: Tasks,
+    keeper: Option<Arc<Keeper>>,
+}
 
 impl EngineSupervisor {
-    /// Starts every consumer. Returns at once; see [`ready`](Self::ready).
+    /// Starts every consumer, and waits until each works, stands by, or was refused by its `#[on_start]` hook.
     ///
     /// # Errors
-    /// None so far.
-    pub async fn start(_config: SupervisorConfig) -> Result<Self, RunError> {
-        Ok(Self {})
+    /// A hook failed, or the system gives no thread. Then everything is stopped again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops what was started.
+    pub async fn start(config: SupervisorConfig) -> Result<Self, RunError> {
+        let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock))?);
+        let (stop, stop_signal) = watch::channel(StopPhase::Run);
+        let tasks = Tasks::default();
+        let classifiers: Arc<[Classifier]> = config.classifiers.into();
+        let consumers = config
+            .consumers
+            .into_iter()
+            .map(|plan| {
+                let status = StatusCell::new(Arc::clone(&plan.id));
+                let wait_for_head = plan.wait_for_head;
+                let processor = ProcessorConfig {
+                    plan: Arc::new(plan),
+                    source: Arc::clone(&config.store.events) as _,
+                    state: Arc::clone(&config.store.stores.state),
+                    deps: config.deps.clone(),
+                    clock: Arc::clone(&config.clock),
+                    classifiers: Arc::clone(&classifiers),
+                    tasks: tasks.clone(),
+                    status: status.clone(),
+                    stop: stop_signal.clone(),
+                };
+                let (tell, begun) = oneshot::channel();
+                let lock = Arc::clone(&config.store.stores.lock);
+                let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), tell));
+                Running { status, task, begun: Some(begun), wait_for_head }
+            })
+            .collect();
+        let mut supervisor = Self {
+            bundle: config.bundle,
+            store: config.store,
+            consumers,
+            executors: config.executors,
+            stop,
+            tasks,
+            keeper: Some(keeper),
+        };
+        match supervisor.all_begun().await {
+            Ok(()) => Ok(supervisor),
+            Err(error) => {
+                // Nothing of value runs yet; what the hook said counts, not how the stop went.
+                let _ = supervisor.stop(LAST_WORDS).await;
+                Err(error)
+            }
+        }
     }
 
-    /// Waits until every consumer with `wait_for_head` has settled what was in the log at the start. Cancel-safe.
+    async fn all_begun(&mut self) -> Result<(), RunError> {
+        let begun = self.consumers.iter_mut().filter_map(|consumer| consumer.begun.take());
+        for result in join_all(begun).await {
+            // A task that died before it said anything is begun again by its supervision.
+            result.unwrap_or(Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until every consumer with `wait_for_head` has settled what is in the log now. Cancel-safe.
     ///
     /// # Errors
-    /// An `#[on_start]` hook failed.
+    /// The log cannot be read.
     pub async fn ready(&self) -> Result<(), RunError> {
+        if !self.consumers.iter().any(|consumer| consumer.wait_for_head) {
+            return Ok(());
+        }
+        let events = Arc::clone(&self.store.events);
+        let Some(head) = self.tasks.run(async move { events.head().await }).await? else { return Ok(()) };
+        let waiting = self.consumers.iter().filter(|consumer| consumer.wait_for_head);
+        join_all(waiting.map(|consumer| has_settled(&consumer.status, &head))).await;
         Ok(())
+    }
+
+    /// The consumers as they are now, sorted.
+    #[must_use]
+    pub fn status(&self) -> Vec<ConsumerStatus> {
+        self.consumers.iter().map(|consumer| consumer.status.get()).collect()
+    }
+
+    /// How many tasks the engines have spawned so far.
+    #[must_use]
+    pub fn tasks_spawned(&self) -> u64 {
+        self.tasks.spawned()
+    }
+
+    /// Where each consumer shows itself, sorted.
+    #[must_use]
+    pub fn status_cells(&self) -> Vec<StatusCell> {
+        self.consumers.iter().map(|consumer| consumer.status.clone()).collect()
     }
 
     /// No handler starts after this; running ones finish within `deadline`; then checkpoint, release, close.
     ///
     /// # Errors
-    /// [`RunError::Stragglers`]: the deadline came first; no outcome is recorded for them.
-    pub async fn stop(self, _deadline: Duration) -> Result<(), RunError> {
-        Ok(())
+    /// [`RunError::Stragglers`]: the deadline came first; no outcome is recorded for them, and their leases are left
+    /// to expire.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the stop to go on by itself.
+    pub async fn stop(mut self, deadline: Duration) -> Result<(), RunError> {
+        let deadline = Instant::now() + deadline;
+        self.stop.send_replace(StopPhase::Drain);
+        let mut left: BTreeMap<String, JoinHandle<Vec<String>>> = std::mem::take(&mut self.consumers)
+            .into_iter()
+            .map(|consumer| (consumer.status.get().consumer.to_string(), consumer.task))
+            .collect();
+        let mut stragglers = Vec::new();
+        for (phase, until) in [(StopPhase::Drain, deadline), (StopPhase::Abandon, deadline + LAST_WORDS)] {
+            self.stop.send_replace(phase);
+            join_until(&mut left, until, &mut stragglers).await;
+        }
+        stragglers.extend(left.into_keys().map(|consumer| format!("{consumer}: still storing")));
+        if stragglers.is_empty() {
+            join_all(self.executors.iter().map(|executor| executor.close())).await;
+            self.tasks.join().await;
+        }
+        self.end_keeper().await;
+        if stragglers.is_empty() {
+            tracing::info!(bundle = self.bundle, "stopped");
+            return Ok(());
+        }
+        stragglers.sort();
+        tracing::warn!(bundle = self.bundle, stragglers = stragglers.join(", "), "stopped at the deadline");
+        Err(RunError::Stragglers { stragglers })
+    }
+
+    async fn end_keeper(&mut self) {
+        // With stragglers their tasks may share it still; then its thread ends by itself.
+        if let Some(keeper) = self.keeper.take().and_then(Arc::into_inner) {
+            // The thread is joined where blocking is allowed. A panic in it was reported where it happened.
+            let _ = self.tasks.spawn_blocking(move || keeper.close()).await;
+        }
+    }
+}
+
+impl Drop for EngineSupervisor {
+    fn drop(&mut self) {
+        if !self.consumers.is_empty() {
+            self.stop.send_replace(StopPhase::Abandon);
+        }
+    }
+}
+
+/// Collects what ends before `until`; the rest stays.
+async fn join_until(
+    left: &mut BTreeMap<String, JoinHandle<Vec<String>>>,
+    until: Instant,
+    stragglers: &mut Vec<String>,
+) {
+    let over = tokio::time::sleep_until(until);
+    tokio::pin!(over);
+    while let Some(mut first) = left.first_entry() {
+        tokio::select! {
+            biased;
+            ended = first.get_mut() => {
+                // A loop that panicked has left nothing running.
+                stragglers.extend(ended.unwrap_or_default());
+                first.remove();
+            }
+            () = &mut over => return,
+        }
+    }
+}
+
+async fn has_settled(status: &StatusCell, head: &Position) {
+    let mut status = status.subscribe();
+    // The sender lives as long as the consumer; a stop ends the wait.
+    let _ = status.wait_for(|status| status.watermark.as_ref() >= Some(head)).await;
+}
+
+/// Runs a consumer; a loop that dies is begun again after a pause.
+async fn supervise(
+    config: ProcessorConfig,
+    lock: Arc<dyn crate::store::ConsumerLock>,
+    keeper: Arc<Keeper>,
+    tell: oneshot::Sender<Result<(), RunError>>,
+) -> Vec<String> {
+    let mut begun = Some(tell);
+    let mut deaths = 0;
+    loop {
+        let ownership = Ownership {
+            config: config.clone(),
+            lock: Arc::clone(&lock),
+            keeper: Arc::clone(&keeper),
+            begun: begun.take(),
+        };
+        match AssertUnwindSafe(ownership.run()).catch_unwind().await {
+            Ok(stragglers) => return stragglers,
+            Err(_) => {
+                deaths += 1;
+                tracing::error!(consumer = %config.plan.id, deaths, "the consumer's loop died; it begins again");
+                let mut stop = config.stop.clone();
+                tokio::select! {
+                    _ = stop.wait_for(|phase| *phase != StopPhase::Run) => return Vec::new(),
+                    () = tokio::time::sleep(RESTART.backoff(deaths, fastrand::f64())) => {}
+                }
+            }
+        }
     }
 }

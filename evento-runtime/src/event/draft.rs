@@ -1,11 +1,12 @@
 //! An event that is not stored yet.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Event, EventId, JSON};
-use crate::error::BoxError;
 
 /// An event on its way to `append`. Any [`Event`] converts into one; use it to set id, key, context or metadata.
 ///
@@ -18,7 +19,7 @@ use crate::error::BoxError;
 ///     .metadata("user", "ada");
 /// # let _ = event;
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NewEvent {
     pub(crate) id: EventId,
     pub(crate) name: String,
@@ -26,7 +27,7 @@ pub struct NewEvent {
     pub(crate) key: Option<String>,
     pub(crate) content_type: String,
     /// An encoder's refusal is kept until `append`, so that conversions need not fail.
-    pub(crate) payload: Result<Bytes, BoxError>,
+    pub(crate) payload: Result<Bytes, Arc<serde_json::Error>>,
     pub(crate) metadata: Map<String, Value>,
 }
 
@@ -88,8 +89,8 @@ impl NewEvent {
     }
 }
 
-fn encode(event: &impl Serialize) -> Result<Bytes, BoxError> {
-    serde_json::to_vec(event).map(Bytes::from).map_err(Into::into)
+fn encode(event: &impl Serialize) -> Result<Bytes, Arc<serde_json::Error>> {
+    serde_json::to_vec(event).map(Bytes::from).map_err(Arc::new)
 }
 
 impl<E: Event> From<E> for NewEvent {

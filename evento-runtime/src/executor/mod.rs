@@ -1,4 +1,19 @@
 //! Executors: named pools of work that handlers share. A permit in hand is admission; without one nothing runs.
+//!
+//! | made by | runs handlers on | for |
+//! |---|---|---|
+//! | [`ConsumerExecutors::tasks`] | tokio tasks | work that mostly waits, in any order |
+//! | [`ConsumerExecutors::partitioned`] | tokio tasks, one at a time per key | read models, and everything with an order per key |
+//! | [`ConsumerExecutors::pooled`] | threads of its own | CPU-bound work, thread-bound resources |
+//! | [`ConsumerExecutors::unbounded`] | a runtime of yours | work that has its own limits elsewhere |
+//!
+//! The capacity of an executor is one budget for the whole bundle, however many consumers name it, and is shared
+//! fairly between those that wait. An executor belongs to one bundle, which closes it when it stops.
+
+mod permits;
+mod pooled;
+mod tasks;
+mod unbounded;
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +23,56 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
 use crate::identity::ConsumerId;
+
+/// The most permits an executor may have: 2^20.
+pub const MAX_CAPACITY: usize = 1 << 20;
+
+/// Makes the executors of this crate. No constructor panics or starts anything: an unusable name or capacity is a
+/// problem of the launch, told together with all others.
+///
+/// ```
+/// use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
+/// let executor = ConsumerExecutors::partitioned("read-model", 32);
+/// assert_eq!((executor.name(), executor.capacity()), ("read-model", Some(32)));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ConsumerExecutors;
+
+impl ConsumerExecutors {
+    /// At most `capacity` handlers at once, each in a tokio task of the bundle's runtime. A plain `fn` handler runs
+    /// on tokio's blocking threads instead. Keeps no order between events.
+    ///
+    /// Use [`partitioned`](Self::partitioned) where events of one key must stay in order.
+    #[doc(alias = "virtual")]
+    #[must_use]
+    pub fn tasks(name: impl Into<String>, capacity: usize) -> Arc<dyn ConsumerExecutor> {
+        Arc::new(tasks::TaskExecutor::new(name.into(), capacity, false))
+    }
+
+    /// At most `threads` handlers at once, each alone on a thread named `evento-{name}-{i}` that enters the bundle's
+    /// runtime: timers, sockets and pools work as everywhere. Threads start with the first work and are joined when
+    /// the executor is closed. Keeps no order between events.
+    #[must_use]
+    pub fn pooled(name: impl Into<String>, threads: usize) -> Arc<dyn ConsumerExecutor> {
+        Arc::new(pooled::PooledExecutor::new(name.into(), threads))
+    }
+
+    /// At most `lanes` handlers at once, and of one consumer and key at most one, in the order of the log. Keys are
+    /// not hashed onto lanes: a slow key takes one lane and delays no other key. An event without a key has no order
+    /// to keep.
+    #[must_use]
+    pub fn partitioned(name: impl Into<String>, lanes: usize) -> Arc<dyn ConsumerExecutor> {
+        Arc::new(tasks::TaskExecutor::new(name.into(), lanes, true))
+    }
+
+    /// Handlers run on `handle`'s runtime, as many as come; the window of the consumer is the only bound. The runtime
+    /// stays the caller's: closing the executor waits for its handlers and leaves the runtime alone. Refused together
+    /// with [`CheckpointMode::OnStart`](crate::CheckpointMode::OnStart), whose loss would have no bound.
+    #[must_use]
+    pub fn unbounded(name: impl Into<String>, handle: tokio::runtime::Handle) -> Arc<dyn ConsumerExecutor> {
+        Arc::new(unbounded::UnboundedExecutor::new(name.into(), handle))
+    }
+}
 
 /// A request to start one delivery.
 #[derive(Debug, Clone)]
@@ -74,7 +139,8 @@ pub struct ExecutorStats {
     pub in_flight: usize,
     /// Permits handed out.
     pub admitted: u64,
-    /// Waits that ended without one.
+    /// Waits that ended without one: after their time, or because the executor was closed. Dropped waits are not
+    /// counted.
     pub rejected: u64,
     /// Works that ended.
     pub completed: u64,
@@ -106,4 +172,44 @@ pub trait ConsumerExecutor: Send + Sync + 'static {
 
     /// Refuses new work, then waits until nothing runs. Cancel-safe; any number of times.
     async fn close(&self);
+}
+
+/// A shared executor is one.
+impl<T: ConsumerExecutor + ?Sized> ConsumerExecutor for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        (**self).capacity()
+    }
+
+    fn keeps_key_order(&self) -> bool {
+        (**self).keeps_key_order()
+    }
+
+    // Written out instead of `async fn`: forwarding needs no second box.
+    fn admit<'a, 'b>(&'a self, admission: Admission) -> BoxFuture<'b, Option<Permit>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        (**self).admit(admission)
+    }
+
+    fn run(&self, permit: Permit, work: Work) {
+        (**self).run(permit, work);
+    }
+
+    fn stats(&self) -> ExecutorStats {
+        (**self).stats()
+    }
+
+    fn close<'a, 'b>(&'a self) -> BoxFuture<'b, ()>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        (**self).close()
+    }
 }

@@ -227,7 +227,7 @@ fn prepare(given: Option<&str>, event: NewEvent) -> Result<PreparedEvent, Append
     }
     let payload = match event.payload {
         Ok(payload) => payload,
-        Err(source) => return Err(AppendError::Encode { event: event.name, source }),
+        Err(source) => return Err(AppendError::Encode { event: event.name, source: source.into() }),
     };
     if payload.len() > MAX_PAYLOAD {
         return Err(AppendError::PayloadTooLarge { event: event.name, bytes: payload.len(), limit: MAX_PAYLOAD });

@@ -247,7 +247,7 @@ impl Drop for SqliteWriterGuard {
         }
         let due = Due(Arc::clone(&self.shared.writer.janitor));
         let shared = Arc::clone(&self.shared);
-        self.shared.tasks.spawn_on(runtime, async move {
+        let clean = async move {
             let held = shared.writer.turn().await;
             drop(due);
             if let Ok(mut held) = held
@@ -255,7 +255,8 @@ impl Drop for SqliteWriterGuard {
             {
                 tracing::warn!(store = &*shared.name, error = &error as &dyn std::error::Error, "writer not ready");
             }
-        });
+        };
+        self.shared.tasks.spawn_on(clean, runtime);
     }
 }
 

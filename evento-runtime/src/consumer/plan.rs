@@ -12,7 +12,7 @@ use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
 #[derive(Clone)]
 pub struct ConsumerPlan {
     /// Who.
-    pub id: ConsumerId,
+    pub id: Arc<ConsumerId>,
     /// The component's value.
     pub component: Arc<dyn Any + Send + Sync>,
     /// For its handlers with an executor.

@@ -1,0 +1,153 @@
+//! `#[derive(Event)]`.
+
+use proc_macro2::{Ident, Punct, Spacing, TokenStream, TokenTree};
+use syn::{Data, DeriveInput, Expr, ExprLit, Fields, Index, Lit, Member, Meta, Path};
+
+use crate::args::{self, Arg, EVENT};
+use crate::errors::{Errors, did_you_mean};
+use crate::names::{CONTEXT_RULE, NAME_RULE, is_context, is_name, plain};
+use crate::{args::check_name, expand};
+
+/// An event type, sound in every part.
+pub(crate) struct EventType {
+    pub(crate) krate: Option<Path>,
+    pub(crate) ident: Ident,
+    pub(crate) name: String,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) context: Option<String>,
+    pub(crate) key: Option<Member>,
+}
+
+pub(crate) fn derive(item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let input: DeriveInput = match syn::parse2(item) {
+        Ok(input) => input,
+        Err(error) => return error.to_compile_error(),
+    };
+    let event = read(&input, &mut errors);
+    if errors.is_empty() {
+        return expand::event(&event);
+    }
+    // An `impl` all the same where there can be one, so that handlers of this event do not complain as well.
+    let sound = input.generics.params.is_empty() && !matches!(input.data, Data::Union(_));
+    let stub = sound.then(|| expand::event(&EventType { key: None, ..event }));
+    let mut tokens = errors.into_tokens();
+    tokens.extend(stub);
+    tokens
+}
+
+fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
+    let shown = plain(&input.ident);
+    if !input.generics.params.is_empty() {
+        errors.on(
+            &input.generics,
+            format_args!("`{shown}` must not be generic: what is recorded under one name has one type"),
+        );
+    }
+    if let Data::Union(union) = &input.data {
+        errors.on(union.union_token, format_args!("`{shown}` must be a struct or an enum"));
+    }
+    let mut event = EventType {
+        krate: None,
+        ident: input.ident.clone(),
+        name: shown.clone(),
+        aliases: Vec::new(),
+        context: None,
+        key: None,
+    };
+    let mut tokens = TokenStream::new();
+    for attr in input.attrs.iter().filter(|attr| attr.path().is_ident("event")) {
+        match &attr.meta {
+            Meta::List(list) => {
+                tokens.extend(list.tokens.clone());
+                tokens.extend([TokenTree::from(Punct::new(',', Spacing::Alone))]);
+            }
+            _ => errors.on(attr, "options must stand in parentheses: `#[event(name = \"OrderPlaced\")]`"),
+        }
+    }
+    let mut named = false;
+    for arg in args::read("#[event]", EVENT, tokens, errors).list {
+        match arg.key.name {
+            "name" => {
+                named = true;
+                event.name = arg.name(errors).unwrap_or(event.name);
+            }
+            "alias" => aliases(&arg, &mut event.aliases, errors),
+            "context" => event.context = context(&arg, errors),
+            "key" => event.key = key(&arg, input, errors),
+            _ => event.krate = arg.crate_path(errors),
+        }
+    }
+    if !named && !is_name(&shown) {
+        errors
+            .on(&input.ident, format_args!("`{shown}` must be given a name of {NAME_RULE}: `#[event(name = \"..\")]`"));
+    }
+    if event.aliases.contains(&event.name) {
+        errors.at(input.ident.span(), format_args!("`{}` must not be an alias of itself", event.name));
+    }
+    event
+}
+
+fn aliases(arg: &Arg, aliases: &mut Vec<String>, errors: &mut Errors) {
+    for text in arg.strings(errors) {
+        let Some(alias) = check_name("alias", &text, errors) else { continue };
+        if aliases.contains(&alias) {
+            errors.on(&text, format_args!("`{alias}` must be given only once"));
+        } else {
+            aliases.push(alias);
+        }
+    }
+}
+
+fn context(arg: &Arg, errors: &mut Errors) -> Option<String> {
+    let text = arg.string(errors)?;
+    let context = text.value();
+    if is_context(&context) {
+        return Some(context);
+    }
+    errors.on(text, format_args!("`context` must have {CONTEXT_RULE}"));
+    None
+}
+
+/// The field is looked up here, so that a wrong name is one sentence.
+fn key(arg: &Arg, input: &DeriveInput, errors: &mut Errors) -> Option<Member> {
+    let shown = plain(&input.ident);
+    let Data::Struct(data) = &input.data else {
+        errors.on(&arg.value, format_args!("`key` must be left out: `{shown}` has no field that is always there"));
+        return None;
+    };
+    let wanted = member(&arg.value);
+    let Some(wanted) = wanted else {
+        arg.refuse(errors);
+        return None;
+    };
+    let fields: Vec<Member> = match &data.fields {
+        Fields::Unit => Vec::new(),
+        fields => fields.members().collect(),
+    };
+    if fields.contains(&wanted) {
+        return Some(wanted);
+    }
+    let names: Vec<String> = fields.iter().map(text).collect();
+    let guess = did_you_mean(&text(&wanted), names.iter().map(String::as_str));
+    errors.on(&arg.value, format_args!("`key` must name a field of `{shown}`{guess}"));
+    None
+}
+
+fn member(value: &Expr) -> Option<Member> {
+    match value {
+        Expr::Group(group) => member(&group.expr),
+        Expr::Path(path) => path.path.get_ident().cloned().map(Member::Named),
+        Expr::Lit(ExprLit { lit: Lit::Int(int), .. }) => {
+            Some(Member::Unnamed(Index { index: int.base10_parse().ok()?, span: int.span() }))
+        }
+        _ => None,
+    }
+}
+
+fn text(member: &Member) -> String {
+    match member {
+        Member::Named(ident) => plain(ident),
+        Member::Unnamed(index) => index.index.to_string(),
+    }
+}

@@ -1,0 +1,132 @@
+//! A judged draft, resolved: what remains of the builder once nothing is wrong.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::discover::{Draft, DraftComponent};
+use super::plan::Plan;
+use super::report::Problem;
+use crate::component::{Build, ComponentDef, HandlerDef, HookDef, Location};
+use crate::context::MissingDependency;
+use crate::deps::Deps;
+use crate::engine::{ConsumerPlan, HandlerPlan};
+use crate::executor::ConsumerExecutor;
+use crate::identity::{ConsumerId, ContextPattern};
+use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
+
+pub(super) struct Blueprint {
+    pub(super) warnings: Vec<Problem>,
+    pub(super) plan: Plan,
+    components: Vec<Resolved>,
+    sizes: LoopSettings,
+}
+
+struct Resolved {
+    def: &'static ComponentDef,
+    value: Option<Arc<dyn Any + Send + Sync>>,
+    mode: CheckpointMode,
+    wait_for_head: bool,
+    /// One consumer each.
+    contexts: Vec<ContextPattern>,
+    on_start: Option<&'static HookDef>,
+    handlers: Vec<(&'static HandlerDef, String, RetryPolicy)>,
+}
+
+impl Resolved {
+    fn of(component: &DraftComponent) -> Self {
+        let settings = &component.settings;
+        Self {
+            def: component.def,
+            value: component.value.clone(),
+            mode: component.mode(),
+            wait_for_head: settings.wait_for_head.value,
+            contexts: settings.contexts.value.iter().filter_map(|text| ContextPattern::parse(text).ok()).collect(),
+            on_start: component.hooks.first().copied(),
+            handlers: component
+                .handlers
+                .iter()
+                .map(|handler| (handler.def, component.label(handler), handler.settings.policy()))
+                .collect(),
+        }
+    }
+
+    fn value(&self, deps: &Deps) -> Result<Arc<dyn Any + Send + Sync>, MissingDependency> {
+        match (&self.value, self.def.build) {
+            (Some(value), _) => Ok(Arc::clone(value)),
+            (None, Build::With { build, .. }) => build(deps),
+            (None, Build::Unit) => Ok(Arc::new(())),
+            // Rule `no-constructor`.
+            (None, Build::Given) => Err(MissingDependency(self.def.name)),
+        }
+    }
+
+    fn consumers(&self, bundle: &Arc<str>) -> impl Iterator<Item = ConsumerId> {
+        self.contexts.iter().map(|context| ConsumerId {
+            bundle: Arc::clone(bundle),
+            component: self.def.name.into(),
+            version: self.def.version,
+            context: context.clone(),
+        })
+    }
+}
+
+impl Blueprint {
+    pub(super) fn of(draft: &Draft<'_>, warnings: Vec<Problem>) -> Self {
+        Self {
+            plan: Plan::of(draft, warnings.clone()),
+            warnings,
+            components: draft.components.iter().map(Resolved::of).collect(),
+            sizes: draft.sizes.for_loop(),
+        }
+    }
+
+    /// Every consumer of the launch, with the place of its component.
+    pub(super) fn consumers(&self, bundle: &Arc<str>) -> Vec<(ConsumerId, Location)> {
+        let of = |component: &Resolved| {
+            component.consumers(bundle).map(|id| (id, component.def.location)).collect::<Vec<_>>()
+        };
+        self.components.iter().flat_map(of).collect()
+    }
+
+    /// Whether the start waits for anybody.
+    pub(super) fn waits_for_head(&self) -> bool {
+        self.components.iter().any(|component| component.wait_for_head)
+    }
+
+    /// Makes the components and binds every name.
+    pub(super) fn consumer_plans(
+        &self,
+        bundle: &Arc<str>,
+        executors: &[Arc<dyn ConsumerExecutor>],
+        deps: &Deps,
+    ) -> Result<Vec<ConsumerPlan>, (&'static ComponentDef, MissingDependency)> {
+        let mut plans = Vec::new();
+        for component in &self.components {
+            let value = component.value(deps).map_err(|missing| (component.def, missing))?;
+            let handlers: Vec<HandlerPlan> = component
+                .handlers
+                .iter()
+                .map(|(def, label, retry)| HandlerPlan {
+                    label: label.clone(),
+                    method: def.method,
+                    names: def
+                        .names
+                        .map(|(name, aliases)| std::iter::once(name).chain(aliases.iter().copied()).collect()),
+                    invoke: def.invoke,
+                    retry: *retry,
+                    executor: executors.iter().find(|executor| Some(executor.name()) == def.executor).cloned(),
+                })
+                .collect();
+            plans.extend(component.consumers(bundle).map(|id| ConsumerPlan {
+                id: Arc::new(id),
+                component: Arc::clone(&value),
+                mode: component.mode,
+                wait_for_head: component.wait_for_head,
+                on_start: component.on_start.copied(),
+                handlers: handlers.clone(),
+                settings: self.sizes.clone(),
+            }));
+        }
+        Ok(plans)
+    }
+}

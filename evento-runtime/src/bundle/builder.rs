@@ -1,0 +1,282 @@
+//! What one says about a bundle. Every call remembers its own line, so that a problem can point at it.
+
+use std::any::Any;
+use std::panic::Location as Caller;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::discover::{Draft, Registry};
+use super::report::{LaunchError, Report};
+use super::settings::{Defaults, ForComponent, What};
+use super::{Bundle, launch};
+use crate::clock::{Clock, SharedClock, SystemClock};
+use crate::component::{Component, ComponentDef, Location};
+use crate::deps::{Deps, Need};
+use crate::executor::ConsumerExecutor;
+use crate::policy::CheckpointMode;
+use crate::store::StoreConfig;
+
+/// Default of [`BundleBuilder::stop_deadline`].
+pub const DEFAULT_STOP_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A bundle being put together. No call fails; [`build`](Self::build) tells everything that is wrong at once.
+///
+/// A setting for one component (`.component_…::<T>(..)`) wins over its attribute, an attribute over the bundle's
+/// setting for all, and that over the built-in value. Said twice, the later call counts.
+#[must_use = "a builder does nothing until `build`"]
+pub struct BundleBuilder {
+    pub(super) name: String,
+    pub(super) at: Location,
+    pub(super) discover: Option<Location>,
+    pub(super) modules: Vec<(String, Location)>,
+    pub(super) given: Vec<Given>,
+    pub(super) deps: Deps,
+    pub(super) provided: Vec<(Need, Location)>,
+    pub(super) expected: Vec<(&'static ComponentDef, Location)>,
+    pub(super) stores: Vec<(Box<dyn StoreConfig>, Location)>,
+    pub(super) executors: Vec<(Arc<dyn ConsumerExecutor>, Location)>,
+    pub(super) defaults: Defaults,
+    pub(super) for_components: Vec<ForComponent>,
+    pub(super) forget: Vec<(String, u32, Location)>,
+    pub(super) clock: SharedClock,
+    pub(super) stop_deadline: Duration,
+    /// Instead of what is linked into the binary.
+    pub(super) registry: Option<Registry>,
+}
+
+/// A component named by type.
+pub(super) struct Given {
+    pub(super) def: &'static ComponentDef,
+    pub(super) value: Option<Arc<dyn Any + Send + Sync>>,
+    pub(super) at: Location,
+}
+
+#[track_caller]
+const fn here() -> Location {
+    let caller = Caller::caller();
+    Location { file: caller.file(), line: caller.line() }
+}
+
+impl BundleBuilder {
+    #[track_caller]
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            at: here(),
+            discover: None,
+            modules: Vec::new(),
+            given: Vec::new(),
+            deps: Deps::default(),
+            provided: Vec::new(),
+            expected: Vec::new(),
+            stores: Vec::new(),
+            executors: Vec::new(),
+            defaults: Defaults::default(),
+            for_components: Vec::new(),
+            forget: Vec::new(),
+            clock: Arc::new(SystemClock),
+            stop_deadline: DEFAULT_STOP_DEADLINE,
+            registry: None,
+        }
+    }
+
+    /// Takes in every annotated component that is linked into the binary.
+    ///
+    /// A crate that is listed in `Cargo.toml` and never named is not linked: name it with
+    /// `evento_runtime::link!(its_name);`.
+    #[track_caller]
+    pub fn discover(mut self) -> Self {
+        self.discover = Some(here());
+        self
+    }
+
+    /// Narrows [`discover`](Self::discover) to components inside of this module, as `module_path!()` names it:
+    /// `orders::views`. Several calls add up.
+    #[track_caller]
+    pub fn module(mut self, prefix: impl Into<String>) -> Self {
+        self.modules.push((prefix.into(), here()));
+        self
+    }
+
+    /// Takes in one component, and the free functions that joined it. Together with [`discover`](Self::discover) it
+    /// is still there once. Works where discovery cannot (static libraries, wasm, plugins).
+    #[track_caller]
+    pub fn register<T: Component>(mut self) -> Self {
+        self.given.push(Given { def: T::DEF, value: None, at: here() });
+        self
+    }
+
+    /// Takes in one component whose value is made already; its constructor is not called.
+    #[track_caller]
+    pub fn component<T: Component>(mut self, value: T) -> Self {
+        self.given.push(Given { def: T::DEF, value: Some(Arc::new(value)), at: here() });
+        self
+    }
+
+    /// Gives a value to constructors, to `Dep<T>` and to `#[on_start]`, found by its type. Each attempt takes a
+    /// clone; wrap in an `Arc` what is not cheap to clone.
+    #[track_caller]
+    pub fn provide<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.deps.insert(value);
+        self.provided.push((Need::of::<T>(), here()));
+        self
+    }
+
+    /// The launch fails if this component is not part of the bundle: for a set that must be complete.
+    #[track_caller]
+    pub fn expect<T: Component>(mut self) -> Self {
+        self.expected.push((T::DEF, here()));
+        self
+    }
+
+    /// Where events are read from and progress is kept. Configuration: opened by `start`, not by `build`.
+    #[track_caller]
+    pub fn store(mut self, store: impl StoreConfig) -> Self {
+        self.stores.push((Box::new(store), here()));
+        self
+    }
+
+    /// Registers an executor under its own name; see [`ConsumerExecutors`](crate::executor::ConsumerExecutors).
+    /// The bundle closes it when it stops.
+    #[track_caller]
+    pub fn executor(mut self, executor: impl ConsumerExecutor) -> Self {
+        self.executors.push((Arc::new(executor), here()));
+        self
+    }
+
+    /// When handlers with an executor count as covered. Default [`CheckpointMode::OnStart`].
+    #[track_caller]
+    pub fn checkpoint_mode(mut self, mode: CheckpointMode) -> Self {
+        self.defaults.mode = Some((mode, here()));
+        self
+    }
+
+    /// [`checkpoint_mode`](Self::checkpoint_mode) of one component.
+    #[track_caller]
+    pub fn component_checkpoint_mode<T: Component>(self, mode: CheckpointMode) -> Self {
+        self.said::<T>("component_checkpoint_mode", What::Mode(mode), here())
+    }
+
+    /// The contexts one component reads: `*`, `tenant-*` or whole contexts, one consumer each. Default `*`.
+    #[track_caller]
+    pub fn component_contexts<T: Component>(self, contexts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let contexts = contexts.into_iter().map(Into::into).collect();
+        self.said::<T>("component_contexts", What::Contexts(contexts), here())
+    }
+
+    /// Whether `start` waits until this component has settled what was in the log. Default `false`.
+    #[track_caller]
+    pub fn wait_for_head<T: Component>(self, wait: bool) -> Self {
+        self.said::<T>("wait_for_head", What::WaitForHead(wait), here())
+    }
+
+    fn said<T: Component>(mut self, call: &'static str, what: What, at: Location) -> Self {
+        self.for_components.push(ForComponent { def: T::DEF, call, what, at });
+        self
+    }
+
+    /// At most so many events of a consumer run again after a crash. Default 1,024.
+    #[track_caller]
+    pub fn window(mut self, events: usize) -> Self {
+        self.defaults.window = Some((events, here()));
+        self
+    }
+
+    /// A checkpoint is written after so many settled events. Default 256, or a quarter of a smaller window;
+    /// 1 writes before the next event starts.
+    #[track_caller]
+    pub fn checkpoint_every(mut self, events: usize) -> Self {
+        self.defaults.checkpoint_every = Some((events, here()));
+        self
+    }
+
+    /// … or after this time, whichever comes first. Default 100 ms.
+    #[track_caller]
+    pub fn checkpoint_interval(mut self, time: Duration) -> Self {
+        self.defaults.checkpoint_interval = Some((time, here()));
+        self
+    }
+
+    /// Events read from the store at once. Default 500.
+    #[track_caller]
+    pub fn page(mut self, events: usize) -> Self {
+        self.defaults.page = Some((events, here()));
+        self
+    }
+
+    /// Events a consumer reads ahead of what has started. Default 1,024.
+    #[track_caller]
+    pub fn look_ahead(mut self, events: usize) -> Self {
+        self.defaults.look_ahead = Some((events, here()));
+        self
+    }
+
+    /// Payload bytes a consumer reads ahead. Default 16 MiB.
+    #[track_caller]
+    pub fn look_ahead_bytes(mut self, bytes: usize) -> Self {
+        self.defaults.look_ahead_bytes = Some((bytes, here()));
+        self
+    }
+
+    /// How long an event waits for a permit of its executor before that counts as rejected; it stays where it is
+    /// and is offered again. Default 5 s.
+    #[track_caller]
+    pub fn admission_wait(mut self, time: Duration) -> Self {
+        self.defaults.admission_wait = Some((time, here()));
+        self
+    }
+
+    /// Delay before the first further attempt, for handlers that say none. Default 1 s.
+    #[track_caller]
+    pub fn retry_delay(mut self, delay: Duration) -> Self {
+        self.defaults.retry_delay = Some((delay, here()));
+        self
+    }
+
+    /// Longest delay between attempts, for handlers that say none. Default 30 s.
+    #[track_caller]
+    pub fn max_delay(mut self, delay: Duration) -> Self {
+        self.defaults.max_delay = Some((delay, here()));
+        self
+    }
+
+    /// Drops what is stored for one version of a component (checkpoint, error history, dead letters) at the start.
+    /// May stay in the code: what is gone is not missed.
+    #[track_caller]
+    pub fn forget(mut self, component: impl Into<String>, version: u32) -> Self {
+        self.forget.push((component.into(), version, here()));
+        self
+    }
+
+    /// Another clock, for simulation.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long [`Bundle::run_until`] lets running handlers finish. Default 30 s.
+    pub const fn stop_deadline(mut self, deadline: Duration) -> Self {
+        self.stop_deadline = deadline;
+        self
+    }
+
+    /// Judges the whole wiring. Opens and connects nothing.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once; see [the list](crate::bundle#what-stops-a-launch).
+    pub fn build(self) -> Result<Bundle, LaunchError> {
+        let draft = Draft::new(&self);
+        let mut report = Report::default();
+        launch::judge(&draft, &mut report);
+        let warnings = report.finish(&self.name)?;
+        let blueprint = super::blueprint::Blueprint::of(&draft, warnings);
+        drop(draft);
+        Ok(Bundle::new(self, blueprint))
+    }
+}
+
+impl std::fmt::Debug for BundleBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BundleBuilder").field("name", &self.name).field("at", &self.at).finish_non_exhaustive()
+    }
+}

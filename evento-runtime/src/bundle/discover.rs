@@ -1,0 +1,160 @@
+//! What the registry holds, and what of it belongs to a bundle.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::BundleBuilder;
+use super::settings::{ComponentSettings, HandlerSettings, Sizes};
+use super::text::short_type;
+use crate::component::{ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Location, Registered};
+use crate::executor::ConsumerExecutor;
+use crate::policy::CheckpointMode;
+
+/// Everything that generated code submitted, sorted: link order means nothing.
+#[derive(Clone, Default)]
+pub(super) struct Registry {
+    pub(super) components: Vec<&'static ComponentDef>,
+    pub(super) free: Vec<&'static FreeHandler>,
+    pub(super) hooks: Vec<&'static FreeHook>,
+    pub(super) linked: Vec<(&'static str, Location)>,
+}
+
+impl Registry {
+    /// What is linked into this binary.
+    pub(super) fn linked_in() -> Self {
+        Self::of(inventory::iter::<Registered>.into_iter())
+    }
+
+    pub(super) fn of(entries: impl Iterator<Item = &'static Registered>) -> Self {
+        let mut registry = Self::default();
+        for entry in entries {
+            match entry {
+                Registered::Component(def) => registry.components.push(def),
+                Registered::Handler(free) => registry.free.push(free),
+                Registered::Hook(hook) => registry.hooks.push(hook),
+                Registered::Linked { crate_name, location } => {
+                    registry.linked.push((crate_name.trim_start_matches("::"), *location));
+                }
+            }
+        }
+        registry.components.sort_by_key(|def| (def.name, def.version, def.location, def.package));
+        registry.free.sort_by_key(|free| (free.handler.location, free.handler.method));
+        registry.hooks.sort_by_key(|hook| (hook.hook.location, hook.hook.method));
+        registry.linked.sort_unstable();
+        registry.linked.dedup_by_key(|(name, _)| *name);
+        registry
+    }
+
+    /// Whether a crate, by the name it has in paths, registered anything.
+    pub(super) fn knows_crate(&self, name: &str) -> bool {
+        let root = |module: &'static str| module.split("::").next().unwrap_or_default();
+        self.components.iter().any(|def| root(def.module) == name)
+            || self.free.iter().any(|free| root(free.handler.module) == name)
+    }
+}
+
+/// Whether `module` is `prefix` or lies inside of it.
+pub(super) fn is_inside(module: &str, prefix: &str) -> bool {
+    module.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// The type of a component without its path.
+pub(super) fn type_label(def: &ComponentDef) -> String {
+    short_type((def.type_name)())
+}
+
+/// A component of the bundle with its handlers and settings.
+pub(super) struct DraftComponent {
+    pub(super) def: &'static ComponentDef,
+    /// In the order of the source.
+    pub(super) handlers: Vec<DraftHandler>,
+    pub(super) settings: ComponentSettings,
+    /// Its `#[on_start]` hooks; more than one is a fault.
+    pub(super) hooks: Vec<&'static HookDef>,
+    /// A value given with `.component(..)`.
+    pub(super) value: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+pub(super) struct DraftHandler {
+    pub(super) def: &'static HandlerDef,
+    pub(super) settings: HandlerSettings,
+}
+
+impl DraftComponent {
+    /// For people: `OrderView::placed`.
+    pub(super) fn label(&self, handler: &DraftHandler) -> String {
+        format!("{}::{}", self.def.name, handler.def.method)
+    }
+
+    /// The type as the user writes it in `::<..>`, which need not be the component's name.
+    pub(super) fn type_label(&self) -> String {
+        type_label(self.def)
+    }
+
+    pub(super) fn mode(&self) -> CheckpointMode {
+        self.settings.mode.value
+    }
+}
+
+/// A bundle before it is judged: what the rules look at.
+pub(super) struct Draft<'a> {
+    pub(super) builder: &'a BundleBuilder,
+    pub(super) registry: Registry,
+    /// Sorted by name, version and place.
+    pub(super) components: Vec<DraftComponent>,
+    /// How many of them `.discover()` found.
+    pub(super) discovered: usize,
+    pub(super) sizes: Sizes,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(builder: &'a BundleBuilder) -> Self {
+        let registry = builder.registry.clone().unwrap_or_else(Registry::linked_in);
+        let discovered = registry.components.iter().filter(|_| builder.discover.is_some()).filter(|def| {
+            builder.modules.is_empty() || builder.modules.iter().any(|(prefix, _)| is_inside(def.module, prefix))
+        });
+        let discovered: Vec<_> = discovered.copied().collect();
+        let given = builder.given.iter().map(|given| given.def);
+        let mut defs: Vec<&'static ComponentDef> = Vec::new();
+        for def in discovered.iter().copied().chain(given) {
+            if !defs.iter().any(|known| known.type_id == def.type_id) {
+                defs.push(def);
+            }
+        }
+        defs.sort_by_key(|def| (def.name, def.version, def.location, def.package));
+        let components = defs.into_iter().map(|def| Self::component(builder, &registry, def)).collect();
+        Self { builder, registry, components, discovered: discovered.len(), sizes: builder.defaults.sizes() }
+    }
+
+    fn component(builder: &BundleBuilder, registry: &Registry, def: &'static ComponentDef) -> DraftComponent {
+        let free = registry.free.iter().filter(|free| free.component.type_id == def.type_id).map(|free| &free.handler);
+        let handlers = def
+            .handlers
+            .iter()
+            .chain(free)
+            .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) });
+        let hooks = registry.hooks.iter().filter(|hook| hook.component.type_id == def.type_id).map(|hook| &hook.hook);
+        DraftComponent {
+            def,
+            hooks: def.on_start.iter().chain(hooks).collect(),
+            handlers: handlers.collect(),
+            settings: ComponentSettings::of(def, &builder.defaults, &builder.for_components),
+            value: builder.given.iter().find(|given| given.def.type_id == def.type_id).and_then(|g| g.value.clone()),
+        }
+    }
+
+    /// Every handler with its component.
+    pub(super) fn handlers(&self) -> impl Iterator<Item = (&DraftComponent, &DraftHandler)> {
+        self.components.iter().flat_map(|component| component.handlers.iter().map(move |handler| (component, handler)))
+    }
+
+    /// The executor of a name, and where it was registered.
+    pub(super) fn executor(&self, name: &str) -> Option<&(Arc<dyn ConsumerExecutor>, Location)> {
+        self.builder.executors.iter().find(|(executor, _)| executor.name() == name)
+    }
+
+    /// The executor a handler names, if it is registered.
+    pub(super) fn executor_of(&self, handler: &DraftHandler) -> Option<&Arc<dyn ConsumerExecutor>> {
+        self.executor(handler.def.executor?).map(|(executor, _)| executor)
+    }
+}

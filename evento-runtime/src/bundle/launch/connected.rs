@@ -1,0 +1,103 @@
+//! Rules over what the open store knows. The store is asked before; these judge.
+
+use super::{Connected, Rule, fault, warning};
+use crate::bundle::report::Report;
+use crate::bundle::text::did_you_mean;
+use crate::component::Location;
+use crate::event::Position;
+use crate::identity::ConsumerId;
+
+/// What the store knows of a bundle.
+pub(in crate::bundle) struct Stored {
+    /// `Bundle::builder(..)`.
+    pub(in crate::bundle) at: Location,
+    /// The log, for messages.
+    pub(in crate::bundle) log: String,
+    /// The consumers of this launch, with the place of their component.
+    pub(in crate::bundle) live: Vec<(ConsumerId, Location)>,
+    /// The consumers the store has ever seen.
+    pub(in crate::bundle) known: Vec<ConsumerId>,
+    /// Live consumers whose stored position the log cannot go on from, and why.
+    pub(in crate::bundle) lost: Vec<(ConsumerId, Position, String)>,
+}
+
+impl Stored {
+    fn of_name(&self, name: &str) -> Option<&(ConsumerId, Location)> {
+        self.live.iter().find(|(live, _)| &*live.component == name)
+    }
+}
+
+/// Every rule that needs the store.
+pub(super) const CONNECTED: &[Rule<Connected>] = &[
+    fault("orphan-checkpoint", orphan_checkpoint),
+    fault("history-lost", history_lost),
+    warning("other-version", other_version),
+    warning("other-context", other_context),
+];
+
+fn orphan_checkpoint(stored: &Stored, report: &mut Report) {
+    for orphan in stored.known.iter().filter(|known| stored.of_name(&known.component).is_none()) {
+        let (name, version) = (&orphan.component, orphan.version);
+        let near = did_you_mean(name, stored.live.iter().map(|(live, _)| &*live.component));
+        report
+            .add(stored.at, format!("the store knows `{name}` version {version}, but no such component is linked"))
+            .help(format!(
+                "{near}link its crate with `use its_crate as _;`, or say `.forget(\"{name}\", {version})` if it is gone for good"
+            ));
+    }
+}
+
+fn history_lost(stored: &Stored, report: &mut Report) {
+    for (consumer, position, reason) in &stored.lost {
+        let at = stored.of_name(&consumer.component).map_or(stored.at, |(_, at)| *at);
+        report
+            .add(at, format!("`{consumer}` has read up to position {position} of `{}`, but {reason}", stored.log))
+            .help(format!(
+                "point the bundle at the log it has read; or start over: `version = {}` in its attribute, and \
+                 `.forget(\"{}\", {})`",
+                consumer.version.saturating_add(1),
+                consumer.component,
+                consumer.version
+            ));
+    }
+}
+
+fn other_version(stored: &Stored, report: &mut Report) {
+    for known in &stored.known {
+        let same_version =
+            |(live, _): &&(ConsumerId, Location)| live.component == known.component && live.version == known.version;
+        if stored.live.iter().any(|live| same_version(&live)) {
+            continue;
+        }
+        if let Some((live, at)) = stored.of_name(&known.component) {
+            let (name, version) = (&known.component, known.version);
+            report
+                .add(
+                    *at,
+                    format!(
+                        "the store still keeps `{name}` version {version}; this bundle has version {}",
+                        live.version
+                    ),
+                )
+                .help(format!("`.forget(\"{name}\", {version})` drops it once no instance runs it any more"));
+        }
+    }
+}
+
+fn other_context(stored: &Stored, report: &mut Report) {
+    for known in &stored.known {
+        let same = |live: &ConsumerId| live.component == known.component && live.version == known.version;
+        let Some((_, at)) = stored.live.iter().find(|(live, _)| same(live)) else { continue };
+        if !stored.live.iter().any(|(live, _)| live == known) {
+            report
+                .add(
+                    *at,
+                    format!(
+                        "the store keeps a checkpoint for contexts `{}` of `{}`, which it no longer reads",
+                        known.context, known.component
+                    ),
+                )
+                .help("the other contexts have checkpoints of their own; give it back to go on from there");
+        }
+    }
+}

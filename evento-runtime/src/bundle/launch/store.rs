@@ -1,0 +1,55 @@
+//! The store, as far as it is known before it is opened.
+
+use crate::bundle::discover::Draft;
+use crate::bundle::report::Report;
+
+pub(super) fn no_store(draft: &Draft<'_>, report: &mut Report) {
+    let builder = draft.builder;
+    if builder.stores.is_empty() {
+        report.add(builder.at, format!("bundle `{}` has no store to read events from", builder.name)).help(format!(
+            "add `.store(Sqlite::file(\"{}.db\"))`, or `.store(Memory::new())` for a test",
+            builder.name
+        ));
+    }
+}
+
+pub(super) fn duplicate_store(draft: &Draft<'_>, report: &mut Report) {
+    if let [(_, first), rest @ ..] = draft.builder.stores.as_slice() {
+        for (_, at) in rest {
+            report
+                .add(*at, format!("a second store is given, the first at {first}"))
+                .help("one bundle has one store; another log is another bundle");
+        }
+    }
+}
+
+pub(super) fn volatile_store(draft: &Draft<'_>, report: &mut Report) {
+    for (store, at) in &draft.builder.stores {
+        if !store.is_durable() {
+            report
+                .add(
+                    *at,
+                    format!("store `{}` ends with the process: events, checkpoints and dead letters", store.describe()),
+                )
+                .help("fine for a test; otherwise `.store(Sqlite::file(\"..\"))`");
+        }
+    }
+}
+
+pub(super) fn few_writers(draft: &Draft<'_>, report: &mut Report) {
+    for (store, _) in &draft.builder.stores {
+        let Some(writers) = store.writers() else { continue };
+        for (executor, at) in &draft.builder.executors {
+            let used = draft.handlers().any(|(_, handler)| handler.def.executor == Some(executor.name()));
+            if let Some(lanes) = executor.capacity().filter(|lanes| used && *lanes > writers) {
+                let plural = if writers == 1 { "" } else { "s" };
+                report
+                    .add(*at, format!("executor `{}`: {lanes} lanes, {writers} writer{plural}", executor.name()))
+                    .help(format!(
+                        "handlers that write to store `{}` take turns there; what they do besides runs in parallel",
+                        store.describe()
+                    ));
+            }
+        }
+    }
+}

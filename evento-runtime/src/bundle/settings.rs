@@ -1,0 +1,222 @@
+//! Which setting counts, and who said so: builder for the component, then attribute, then builder for all, then
+//! built in.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::component::{ComponentDef, HandlerDef, Location};
+use crate::policy::{CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, LoopSettings, RetryPolicy};
+
+/// Who said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nobody: it is the default of this crate.
+    BuiltIn,
+    /// A call on the builder that concerns all components.
+    Builder(Location),
+    /// The attribute of the component or handler.
+    Attribute(Location),
+    /// A call on the builder that names the component.
+    Component(Location),
+}
+
+impl Origin {
+    pub(super) const fn location(self) -> Option<Location> {
+        match self {
+            Self::BuiltIn => None,
+            Self::Builder(at) | Self::Attribute(at) | Self::Component(at) => Some(at),
+        }
+    }
+}
+
+impl Origin {
+    pub(super) fn to_json(self) -> serde_json::Value {
+        let by = match self {
+            Self::BuiltIn => "built-in",
+            Self::Builder(_) => "bundle",
+            Self::Attribute(_) => "attribute",
+            Self::Component(_) => "bundle-for-component",
+        };
+        let at = self.location();
+        serde_json::json!({ "by": by, "file": at.map(|at| at.file), "line": at.map(|at| at.line) })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built in"),
+            Self::Builder(at) | Self::Component(at) => write!(f, "{at}"),
+            // Of what it is said of, whose place is printed beside it.
+            Self::Attribute(_) => f.write_str("attribute"),
+        }
+    }
+}
+
+/// A value and who gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting<T> {
+    pub(super) value: T,
+    pub(super) origin: Origin,
+}
+
+impl<T> Setting<T> {
+    pub(super) const fn built_in(value: T) -> Self {
+        Self { value, origin: Origin::BuiltIn }
+    }
+
+    pub(super) const fn new(value: T, origin: Origin) -> Self {
+        Self { value, origin }
+    }
+}
+
+/// Something a builder call said.
+pub(super) type Said<T> = Option<(T, Location)>;
+
+/// What the builder says for all components.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Defaults {
+    pub(super) mode: Said<CheckpointMode>,
+    pub(super) page: Said<usize>,
+    pub(super) look_ahead: Said<usize>,
+    pub(super) look_ahead_bytes: Said<usize>,
+    pub(super) window: Said<usize>,
+    pub(super) checkpoint_every: Said<usize>,
+    pub(super) checkpoint_interval: Said<Duration>,
+    pub(super) admission_wait: Said<Duration>,
+    pub(super) retry_delay: Said<Duration>,
+    pub(super) max_delay: Said<Duration>,
+}
+
+/// Sizes and times with their origins.
+#[derive(Debug, Clone)]
+pub(super) struct Sizes {
+    pub(super) page: Setting<usize>,
+    pub(super) look_ahead: Setting<usize>,
+    pub(super) look_ahead_bytes: Setting<usize>,
+    pub(super) window: Setting<usize>,
+    pub(super) checkpoint_every: Setting<usize>,
+    pub(super) checkpoint_interval: Setting<Duration>,
+    pub(super) admission_wait: Setting<Duration>,
+}
+
+fn or_built_in<T: Copy>(said: Said<T>, built_in: T) -> Setting<T> {
+    said.map_or(Setting::built_in(built_in), |(value, at)| Setting::new(value, Origin::Builder(at)))
+}
+
+impl Defaults {
+    pub(super) fn sizes(&self) -> Sizes {
+        let built_in = LoopSettings::default();
+        let window = or_built_in(self.window, built_in.window);
+        // A small window must not fill up before a checkpoint is due.
+        let every = built_in.checkpoint_every.min((window.value / 4).max(1));
+        Sizes {
+            page: or_built_in(self.page, built_in.page),
+            look_ahead: or_built_in(self.look_ahead, built_in.look_ahead),
+            look_ahead_bytes: or_built_in(self.look_ahead_bytes, built_in.look_ahead_bytes),
+            checkpoint_every: or_built_in(self.checkpoint_every, every),
+            checkpoint_interval: or_built_in(self.checkpoint_interval, built_in.checkpoint_interval),
+            admission_wait: or_built_in(self.admission_wait, built_in.admission_wait),
+            window,
+        }
+    }
+}
+
+impl Sizes {
+    /// As the engine takes them.
+    pub(super) fn for_loop(&self) -> LoopSettings {
+        LoopSettings {
+            page: self.page.value,
+            look_ahead: self.look_ahead.value,
+            look_ahead_bytes: self.look_ahead_bytes.value,
+            window: self.window.value,
+            checkpoint_every: self.checkpoint_every.value,
+            checkpoint_interval: self.checkpoint_interval.value,
+            admission_wait: self.admission_wait.value,
+            ..LoopSettings::default()
+        }
+    }
+}
+
+/// What the builder says about one component.
+#[derive(Debug, Clone)]
+pub(super) struct ForComponent {
+    pub(super) def: &'static ComponentDef,
+    /// The builder's method, for messages.
+    pub(super) call: &'static str,
+    pub(super) what: What,
+    pub(super) at: Location,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Mode(CheckpointMode),
+    Contexts(Vec<String>),
+    WaitForHead(bool),
+}
+
+/// The settings of one component.
+#[derive(Debug, Clone)]
+pub(super) struct ComponentSettings {
+    pub(super) mode: Setting<CheckpointMode>,
+    pub(super) contexts: Setting<Vec<String>>,
+    pub(super) wait_for_head: Setting<bool>,
+}
+
+impl ComponentSettings {
+    pub(super) fn of(def: &'static ComponentDef, defaults: &Defaults, said: &[ForComponent]) -> Self {
+        let attribute = Origin::Attribute(def.location);
+        let mut settings = Self {
+            mode: match (def.checkpoint, defaults.mode) {
+                (Some(mode), _) => Setting::new(mode, attribute),
+                (None, said) => or_built_in(said, CheckpointMode::default()),
+            },
+            contexts: match def.contexts {
+                [] => Setting::built_in(vec!["*".to_owned()]),
+                contexts => Setting::new(contexts.iter().map(|&context| context.to_owned()).collect(), attribute),
+            },
+            wait_for_head: def.wait_for_head.map_or(Setting::built_in(false), |wait| Setting::new(wait, attribute)),
+        };
+        for said in said.iter().filter(|said| said.def.type_id == def.type_id) {
+            let origin = Origin::Component(said.at);
+            match &said.what {
+                What::Mode(mode) => settings.mode = Setting::new(*mode, origin),
+                What::Contexts(contexts) => settings.contexts = Setting::new(contexts.clone(), origin),
+                What::WaitForHead(wait) => settings.wait_for_head = Setting::new(*wait, origin),
+            }
+        }
+        settings
+    }
+}
+
+/// The settings of one handler.
+#[derive(Debug, Clone)]
+pub(super) struct HandlerSettings {
+    pub(super) retry: Setting<i32>,
+    pub(super) retry_delay: Setting<Duration>,
+    pub(super) max_delay: Setting<Duration>,
+}
+
+impl HandlerSettings {
+    pub(super) fn of(def: &HandlerDef, defaults: &Defaults) -> Self {
+        let attribute = Origin::Attribute(def.location);
+        let delay = |own: Option<Duration>, said, built_in| match own {
+            Some(own) => Setting::new(own, attribute),
+            None => or_built_in(said, built_in),
+        };
+        Self {
+            retry: def.retry.map_or(Setting::built_in(-1), |retry| Setting::new(retry, attribute)),
+            retry_delay: delay(def.retry_delay, defaults.retry_delay, DEFAULT_RETRY_DELAY),
+            max_delay: delay(def.max_delay, defaults.max_delay, DEFAULT_MAX_DELAY),
+        }
+    }
+
+    /// As the engine takes it; what -1 means under an executor is the engine's to know.
+    pub(super) fn policy(&self) -> RetryPolicy {
+        RetryPolicy {
+            retries: u32::try_from(self.retry.value).ok(),
+            delay: self.retry_delay.value,
+            max_delay: self.max_delay.value,
+        }
+    }
+}

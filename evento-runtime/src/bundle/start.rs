@@ -1,0 +1,199 @@
+//! From a plan to a process: open, judge what the store knows, make the components, start.
+
+use std::sync::Arc;
+
+use tracing::Instrument;
+
+use super::blueprint::Blueprint;
+use super::launch::{self, Stored};
+use super::report::{LaunchError, Problem, Report};
+use super::running::{Running, close};
+use super::{Bundle, Parts};
+use crate::component::ComponentDef;
+use crate::context::MissingDependency;
+use crate::engine::{EngineSupervisor, SupervisorConfig};
+use crate::error::{RunError, StoreError};
+use crate::outcome::Classifier;
+use crate::source::PositionCheck;
+use crate::store::Store;
+use crate::task::Tasks;
+
+impl Bundle {
+    /// Opens the store and starts every consumer. Waits until components with `wait_for_head` have settled what was
+    /// in the log; with none, returns as soon as everything runs.
+    ///
+    /// # Errors
+    /// [`RunError::Launch`] where what the store knows does not fit the bundle, [`RunError::Store`] where it could
+    /// not be opened or read, [`RunError::OnStart`] where a hook failed. Nothing runs then, and what was opened is
+    /// closed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops what has begun, as dropping [`Running`] does.
+    pub async fn start(self) -> Result<Running, RunError> {
+        let waits = self.blueprint.waits_for_head();
+        let running = self.launch().await?;
+        if waits {
+            match running.supervisor.ready().await {
+                Ok(()) => {}
+                Err(error) => return Err(give_up(running, error).await),
+            }
+        }
+        Ok(running)
+    }
+
+    /// Starts, waits for `until`, stops within the [deadline](super::BundleBuilder::stop_deadline).
+    ///
+    /// ```no_run
+    /// # async fn f(bundle: evento_runtime::bundle::Bundle) -> evento_runtime::Result {
+    /// bundle.run_until(evento_runtime::bundle::shutdown_signal()).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start) and of [`Running::stop`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops the bundle with deadline 0.
+    pub async fn run_until(self, until: impl Future<Output = ()>) -> Result<(), RunError> {
+        let mut until = std::pin::pin!(until);
+        let deadline = self.parts.stop_deadline;
+        let waits = self.blueprint.waits_for_head();
+        let (running, stopping) = {
+            let mut launch = std::pin::pin!(self.launch());
+            // `until` is polled from the beginning, so that a signal during the start is not missed.
+            tokio::select! {
+                biased;
+                running = &mut launch => (running?, false),
+                () = &mut until => (launch.await?, true),
+            }
+        };
+        if !stopping {
+            let ready = async { if waits { running.supervisor.ready().await } else { Ok(()) } };
+            let ready = tokio::select! {
+                biased;
+                () = &mut until => None,
+                ready = ready => Some(ready),
+            };
+            match ready {
+                None => {}
+                Some(Ok(())) => until.await,
+                Some(Err(error)) => return Err(give_up(running, error).await),
+            }
+        }
+        running.stop(deadline).await
+    }
+
+    /// Everything up to running consumers. In a task of its own: what has begun on the store ends in order, whatever
+    /// becomes of the caller.
+    async fn launch(self) -> Result<Running, RunError> {
+        let Self { parts, blueprint } = self;
+        log(&parts.name, &blueprint.warnings);
+        Tasks::default().run(open(parts, blueprint).in_current_span()).await
+    }
+}
+
+/// Ends a start that failed half way, in order: other consumers may be at work already.
+async fn give_up(running: Running, error: RunError) -> RunError {
+    let deadline = running.stop_deadline;
+    if let Err(second) = running.stop(deadline).await {
+        tracing::warn!(error = %second, "while giving up the start");
+    }
+    error
+}
+
+fn log(bundle: &str, warnings: &[Problem]) {
+    for warning in warnings {
+        tracing::warn!(bundle, "{warning}");
+    }
+}
+
+async fn open(mut parts: Parts, blueprint: Blueprint) -> Result<Running, RunError> {
+    let Some(config) = parts.store.take() else {
+        // Rule `no-store`.
+        return Err(LaunchError { bundle: parts.name.to_string(), problems: Vec::new() }.into());
+    };
+    let store = config.open().await?;
+    match begin(parts, blueprint, store.clone()).await {
+        Ok(running) => Ok(running),
+        Err(error) => {
+            close(&store).await;
+            Err(error)
+        }
+    }
+}
+
+async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Running, RunError> {
+    forget(&parts, &store).await?;
+    let stored = ask(&parts, &blueprint, &store).await?;
+    let mut report = Report::default();
+    launch::judge_stored(&stored, &mut report);
+    let connected = report.finish(&parts.name)?;
+    log(&parts.name, &connected);
+
+    let Parts { name, mut deps, executors, clock, stop_deadline, .. } = parts;
+    deps.fill_from(&store.supplied);
+    let consumers =
+        blueprint.consumer_plans(&name, &executors, &deps).map_err(|(def, missing)| not_made(&name, def, &missing))?;
+    for consumer in &consumers {
+        tracing::info!(consumer = %consumer.id, handlers = consumer.handlers.len(), "starting");
+    }
+    let config = SupervisorConfig {
+        bundle: name.to_string(),
+        store: store.clone(),
+        consumers,
+        executors,
+        deps,
+        clock,
+        classifiers: classifiers(),
+    };
+    let supervisor = EngineSupervisor::start(config).await?;
+    let mut warnings = blueprint.warnings;
+    warnings.extend(connected);
+    Ok(Running { name: name.to_string(), store, warnings, supervisor, stop_deadline })
+}
+
+async fn forget(parts: &Parts, store: &Store) -> Result<(), StoreError> {
+    for (component, version, _) in &parts.forget {
+        let consumers = store.stores.state.forget(&parts.name, component, *version).await?;
+        if consumers > 0 {
+            tracing::info!(bundle = %parts.name, component, version, consumers, "forgotten");
+        }
+    }
+    Ok(())
+}
+
+/// What the connected rules judge.
+async fn ask(parts: &Parts, blueprint: &Blueprint, store: &Store) -> Result<Stored, StoreError> {
+    let live = blueprint.consumers(&parts.name);
+    let known = store.stores.state.consumers(&parts.name).await?;
+    let mut lost = Vec::new();
+    for (consumer, _) in live.iter().filter(|(consumer, _)| known.contains(consumer)) {
+        let checkpoint = store.stores.state.load(consumer).await?.checkpoint;
+        let Some(position) = checkpoint.and_then(|checkpoint| checkpoint.reach.or(checkpoint.watermark)) else {
+            continue;
+        };
+        if let PositionCheck::HistoryLost(reason) = store.events.validate(&position).await? {
+            lost.push((consumer.clone(), position, reason));
+        }
+    }
+    Ok(Stored { at: parts.at, log: store.events.describe(), live, known, lost })
+}
+
+/// A constructor missed a value that no list of needs names, or the store did not supply what it promised.
+fn not_made(bundle: &Arc<str>, def: &'static ComponentDef, missing: &MissingDependency) -> LaunchError {
+    let problem = Problem {
+        code: "missing-dependency",
+        message: format!("the constructor of `{}` takes a `{}`, but none was provided", def.name, missing.0),
+        location: Some(def.location),
+        help: Some("add `.provide(..)` to the bundle builder".to_owned()),
+    };
+    LaunchError { bundle: bundle.to_string(), problems: vec![problem] }
+}
+
+/// Every driver that is compiled in and knows its own errors: one line each.
+fn classifiers() -> Vec<Classifier> {
+    vec![
+        #[cfg(feature = "sqlite")]
+        crate::store::sql::classify,
+    ]
+}

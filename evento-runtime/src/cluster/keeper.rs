@@ -1,0 +1,168 @@
+//! Renews every lease of this process from a thread of its own, so that busy workers cannot lose an ownership.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, watch};
+
+use crate::clock::monotonic;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::identity::ConsumerId;
+use crate::store::{ConsumerLock, Lease};
+use crate::sync::{Mutex, lock};
+
+struct Entry {
+    lease: Lease,
+    valid_until: watch::Sender<Option<Instant>>,
+}
+
+struct Shared {
+    lock: Arc<dyn ConsumerLock>,
+    held: Mutex<HashMap<ConsumerId, Entry>>,
+    closing: AtomicBool,
+    wake: Notify,
+}
+
+/// The thread `evento-keeper`. Dropping it ends the renewals; [`close`](Self::close) also waits for the thread.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A lease that is being renewed. Dropping it ends the renewals; it does not give the ownership back.
+pub struct HeldLease {
+    shared: Arc<Shared>,
+    lease: Lease,
+    valid_until: watch::Receiver<Option<Instant>>,
+}
+
+impl Keeper {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(lock: Arc<dyn ConsumerLock>) -> Result<Self, StoreError> {
+        let shared =
+            Arc::new(Shared { lock, held: Mutex::default(), closing: AtomicBool::new(false), wake: Notify::new() });
+        let other = Arc::clone(&shared);
+        let failed = |error| StoreError::new(StoreErrorKind::Other, "evento-keeper").caused_by(error);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let thread = std::thread::Builder::new()
+            .name("evento-keeper".to_owned())
+            .spawn(move || runtime.block_on(other.keep()))
+            .map_err(failed)?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Begins to renew `lease`. `asked_at`: when it was asked for, from which its time counts.
+    #[must_use]
+    pub fn hold(&self, lease: Lease, asked_at: Instant) -> HeldLease {
+        let (sender, valid_until) = watch::channel(Some(asked_at + self.shared.lock.lease_duration()));
+        let entry = Entry { lease: lease.clone(), valid_until: sender };
+        lock(&self.shared.held).insert(lease.consumer.clone(), entry);
+        HeldLease { shared: Arc::clone(&self.shared), lease, valid_until }
+    }
+
+    /// Ends the renewals and waits for the thread. Blocks for at most one renewal.
+    pub fn close(mut self) {
+        self.shared.close();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was that of a store; every lease it held has run out by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl Shared {
+    fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+
+    async fn keep(&self) {
+        let every = self.lock.renew_interval();
+        while !self.closing.load(Ordering::Acquire) {
+            let leases: Vec<Lease> = lock(&self.held).values().map(|entry| entry.lease.clone()).collect();
+            if !leases.is_empty() {
+                // Counted from before the question: the answer may have taken any time to arrive.
+                let asked_at = monotonic();
+                match self.lock.renew(&leases).await {
+                    Ok(still_held) => self.note(asked_at, &leases, &still_held),
+                    Err(error) => {
+                        tracing::warn!(error = &error as &dyn std::error::Error, "leases could not be renewed");
+                    }
+                }
+            }
+            self.pause(every).await;
+        }
+    }
+
+    async fn pause(&self, every: Duration) {
+        tokio::select! {
+            () = self.wake.notified() => {}
+            () = tokio::time::sleep(every) => {}
+        }
+    }
+
+    fn note(&self, asked_at: Instant, leases: &[Lease], still_held: &[bool]) {
+        let until = asked_at + self.lock.lease_duration();
+        let held = lock(&self.held);
+        for (lease, still_held) in leases.iter().zip(still_held) {
+            // In between it may have been given up, or taken anew.
+            if let Some(entry) = held.get(&lease.consumer).filter(|entry| entry.lease == *lease) {
+                entry.valid_until.send_replace(still_held.then_some(until));
+            }
+        }
+    }
+}
+
+impl HeldLease {
+    /// The lease.
+    #[must_use]
+    pub const fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Whether this process may still believe in it.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.valid_until.borrow().is_some_and(|until| monotonic() < until)
+    }
+
+    /// Waits until it is not valid any more. Cancel-safe.
+    pub async fn lost(&mut self) {
+        loop {
+            let Some(until) = *self.valid_until.borrow_and_update() else { return };
+            let left = until.saturating_duration_since(monotonic());
+            if left.is_zero() {
+                return;
+            }
+            tokio::select! {
+                changed = self.valid_until.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+                () = tokio::time::sleep(left) => {}
+            }
+        }
+    }
+}
+
+impl Drop for HeldLease {
+    fn drop(&mut self) {
+        let mut held = lock(&self.shared.held);
+        if held.get(&self.lease.consumer).is_some_and(|entry| entry.lease == self.lease) {
+            held.remove(&self.lease.consumer);
+        }
+    }
+}

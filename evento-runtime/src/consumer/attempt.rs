@@ -1,0 +1,197 @@
+//! One call of a handler: panics caught, time watched, the error classified and put into words.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::clock;
+use crate::component::Invoke;
+use crate::context::HandlerContext;
+use crate::error::BoxError;
+use crate::outcome::{Classifier, ErrorClass, Flow, HandlerResult, classify};
+use crate::store::{MAX_ERROR_TEXT, error_text};
+
+/// A poll longer than this holds up everything else on its thread.
+const SLOW_POLL: Duration = Duration::from_millis(100);
+
+/// Why an attempt failed.
+#[derive(Debug)]
+pub(crate) struct AttemptError {
+    pub(crate) class: ErrorClass,
+    /// With its causes.
+    pub(crate) text: String,
+}
+
+/// How an attempt ended.
+pub(crate) type AttemptEnd = Result<Flow, AttemptError>;
+
+/// Calls one handler.
+pub(crate) struct Caller {
+    invoke: Invoke,
+    label: String,
+    classifiers: Arc<[Classifier]>,
+    warned: AtomicBool,
+}
+
+impl Caller {
+    pub(crate) fn new(invoke: Invoke, label: String, classifiers: Arc<[Classifier]>) -> Self {
+        Self { invoke, label, classifiers, warned: AtomicBool::new(false) }
+    }
+
+    pub(crate) const fn is_blocking(&self) -> bool {
+        matches!(self.invoke, Invoke::Blocking(_))
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
+    pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
+        let result = match self.invoke {
+            Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
+                Ok(future) => Guarded { future: Some(future), caller: self }.await,
+                Err(panic) => Err(panic),
+            },
+            Invoke::Blocking(invoke) => catch_unwind(AssertUnwindSafe(|| invoke(context))),
+        };
+        match result {
+            Ok(Ok(flow)) => Ok(flow),
+            Ok(Err(error)) => Err(self.explain(error)),
+            Err(panic) => Err(panicked(panic)),
+        }
+    }
+
+    /// The error's `Display`, `source` and `Drop` are the user's code as well.
+    fn explain(&self, error: BoxError) -> AttemptError {
+        let explained = catch_unwind(AssertUnwindSafe(|| {
+            let class = classify(error.as_ref(), &self.classifiers);
+            let text = error_text(error.as_ref(), MAX_ERROR_TEXT);
+            drop(error);
+            AttemptError { class, text }
+        }));
+        explained.unwrap_or_else(panicked)
+    }
+
+    fn note_poll(&self, took: Duration) {
+        if took > SLOW_POLL && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                handler = self.label,
+                millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "handler blocks its thread between awaits; make it a plain `fn` on a `pooled` executor, or await more often"
+            );
+        }
+    }
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> AttemptError {
+    let message = panic
+        .downcast_ref::<&'static str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is not text".to_owned());
+    // A payload whose `Drop` panics is no reason to lose the event.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    let text = error_text(&Panicked(message), MAX_ERROR_TEXT);
+    AttemptError { class: ErrorClass::Permanent, text }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the handler panicked: {0}")]
+struct Panicked(String);
+
+/// Catches panics of each poll and of the drop, without a task of its own.
+struct Guarded<'a> {
+    future: Option<BoxFuture<'static, HandlerResult>>,
+    caller: &'a Caller,
+}
+
+impl Future for Guarded<'_> {
+    type Output = Result<HandlerResult, Box<dyn Any + Send>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = &mut self.future else { return Poll::Pending };
+        let began = clock::monotonic();
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        self.caller.note_poll(began.elapsed());
+        let output = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(result)) => Ok(result),
+            Err(panic) => Err(panic),
+        };
+        let future = self.future.take();
+        match catch_unwind(AssertUnwindSafe(|| drop(future))) {
+            Ok(()) => Poll::Ready(output),
+            Err(panic) => Poll::Ready(output.and(Err(panic))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use super::*;
+    use crate::consumer::work::tests::context;
+
+    fn caller(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> Caller {
+        Caller::new(Invoke::Async(invoke), "T::h".into(), Arc::new([]))
+    }
+
+    async fn text_of(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> AttemptError {
+        caller(invoke).call(context()).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_panic_anywhere_is_a_permanent_failure_of_that_event() {
+        let before = text_of(|_| panic!("in the call")).await;
+        let first = text_of(|_| Box::pin(async { panic!("first poll") })).await;
+        let later = text_of(|_| {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("number {}", 7)
+            })
+        })
+        .await;
+        for (error, text) in [(before, "in the call"), (first, "first poll"), (later, "number 7")] {
+            assert_eq!(error.class, ErrorClass::Permanent);
+            assert!(error.text.contains(text), "{}", error.text);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_drop_or_display_is_caught_as_well() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("in drop");
+            }
+        }
+        #[derive(Debug)]
+        struct Broken;
+        impl fmt::Display for Broken {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                panic!("in display");
+            }
+        }
+        impl std::error::Error for Broken {}
+        let dropped = text_of(|_| {
+            Box::pin(async {
+                let _bomb = Bomb;
+                Ok(Flow::Continue)
+            })
+        })
+        .await;
+        assert!(dropped.text.contains("in drop"));
+        let shown = text_of(|_| Box::pin(async { Err(Broken.into()) })).await;
+        assert!(shown.text.contains("in display"));
+        assert_eq!(shown.class, ErrorClass::Permanent);
+    }
+}

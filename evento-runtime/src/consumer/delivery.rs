@@ -1,0 +1,349 @@
+//! The order of deliveries of one ownership, and what of it a checkpoint may cover. Pure.
+
+use std::collections::BTreeMap;
+
+use crate::event::Position;
+use crate::store::Checkpoint;
+
+/// The number of a delivery within one ownership: 1, 2, 3, … whatever the positions are.
+pub type DeliveryNo = u64;
+
+/// When a delivery no longer has to be listed as open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cover {
+    /// Once it has started: `CheckpointMode::OnStart`, handlers with an executor.
+    Start,
+    /// Once it is settled: everything else.
+    Settle,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    position: Position,
+    /// Everything up to here is accounted for by earlier deliveries or matched nothing.
+    before: Option<Position>,
+    cover: Cover,
+    started: bool,
+}
+
+impl Entry {
+    const fn is_covered(&self) -> bool {
+        self.started && matches!(self.cover, Cover::Start)
+    }
+}
+
+/// Remembers which checkpoint was computed when, so that the window knows what a stored one has settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark(u64);
+
+/// Which deliveries are pending, started, settled. Memory grows with the open ones only.
+#[derive(Debug, Clone)]
+pub struct DeliveryLog {
+    next: DeliveryNo,
+    open: BTreeMap<DeliveryNo, Entry>,
+    read_to: Option<Position>,
+    reach: Option<Position>,
+    /// Deliveries covered so far, and how many of them the stored checkpoint knows.
+    covered: u64,
+    stored: u64,
+    /// Started, not covered.
+    exposed: usize,
+}
+
+impl DeliveryLog {
+    /// Goes on from a stored checkpoint. Its open positions are to be pushed first, then
+    /// [`read_to`](Self::note_read_to) its reach.
+    #[must_use]
+    pub fn resume(checkpoint: &Checkpoint) -> Self {
+        Self {
+            next: 1,
+            open: BTreeMap::new(),
+            read_to: checkpoint.watermark.clone(),
+            reach: checkpoint.reach.clone(),
+            covered: 0,
+            stored: 0,
+            exposed: 0,
+        }
+    }
+
+    /// Takes the next event in. `None`: it is not after what was read already, so it is in here.
+    pub fn push(&mut self, position: &Position, cover: Cover) -> Option<DeliveryNo> {
+        if self.read_to.as_ref().is_some_and(|read_to| position <= read_to) {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        let before = self.read_to.replace(position.clone());
+        self.open.insert(number, Entry { position: position.clone(), before, cover, started: false });
+        Some(number)
+    }
+
+    /// Nothing more can appear at or below `position`.
+    pub fn note_read_to(&mut self, position: &Position) {
+        if self.read_to.as_ref().is_none_or(|read_to| position > read_to) {
+            self.read_to = Some(position.clone());
+        }
+    }
+
+    /// Its handler begins. Again for a further attempt changes nothing.
+    pub fn start(&mut self, number: DeliveryNo) {
+        let Some(entry) = self.open.get_mut(&number) else { return };
+        if entry.started {
+            return;
+        }
+        entry.started = true;
+        if self.reach.as_ref().is_none_or(|reach| entry.position > *reach) {
+            self.reach = Some(entry.position.clone());
+        }
+        match entry.cover {
+            Cover::Start => self.covered += 1,
+            Cover::Settle => self.exposed += 1,
+        }
+    }
+
+    /// Nothing more has to be stored for it but the checkpoint. Also without having started: skipped by rule.
+    pub fn settle(&mut self, number: DeliveryNo) {
+        let Some(entry) = self.open.remove(&number) else { return };
+        if entry.is_covered() {
+            return;
+        }
+        if entry.started {
+            self.exposed -= 1;
+        } else if self.reach.as_ref().is_none_or(|reach| entry.position > *reach) {
+            self.reach = Some(entry.position);
+        }
+        self.covered += 1;
+    }
+
+    /// How far everything is settled.
+    #[must_use]
+    pub fn watermark(&self) -> Option<&Position> {
+        match self.open.first_key_value() {
+            Some((_, entry)) => entry.before.as_ref(),
+            None => self.read_to.as_ref(),
+        }
+    }
+
+    /// How far everything has started.
+    #[must_use]
+    pub fn frontier(&self) -> Option<&Position> {
+        match self.open.values().find(|entry| !entry.started) {
+            Some(entry) => entry.before.as_ref(),
+            None => self.read_to.as_ref(),
+        }
+    }
+
+    /// The highest position started, in this ownership or before.
+    #[must_use]
+    pub const fn reach(&self) -> Option<&Position> {
+        self.reach.as_ref()
+    }
+
+    /// How far was read.
+    #[must_use]
+    pub const fn read_to(&self) -> Option<&Position> {
+        self.read_to.as_ref()
+    }
+
+    /// The oldest delivery that is not settled.
+    #[must_use]
+    pub fn oldest(&self) -> Option<DeliveryNo> {
+        self.open.first_key_value().map(|(number, _)| *number)
+    }
+
+    /// Deliveries that are not settled.
+    #[must_use]
+    pub fn open_len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Deliveries covered since the stored checkpoint was computed.
+    #[must_use]
+    pub const fn changed(&self) -> u64 {
+        self.covered - self.stored
+    }
+
+    /// Deliveries that would run again if the process died now: begun and not covered, or covered and not stored.
+    #[must_use]
+    pub fn exposure(&self) -> usize {
+        self.exposed.saturating_add(usize::try_from(self.changed()).unwrap_or(usize::MAX))
+    }
+
+    /// What may be stored now.
+    #[must_use]
+    pub fn checkpoint(&self) -> (Checkpoint, Mark) {
+        (self.build(|entry| !entry.is_covered()), Mark(self.covered))
+    }
+
+    /// What is stored at the end: whatever is not settled is open, also what was covered by its start. A stop
+    /// loses nothing.
+    #[must_use]
+    pub fn final_checkpoint(&self) -> (Checkpoint, Mark) {
+        (self.build(|_| true), Mark(self.covered))
+    }
+
+    fn build(&self, is_open: impl Fn(&Entry) -> bool) -> Checkpoint {
+        let watermark = self.watermark().cloned();
+        let reach = self.reach.clone().max(watermark.clone());
+        let open = self
+            .open
+            .values()
+            .take_while(|entry| Some(&entry.position) <= reach.as_ref())
+            .filter(|entry| is_open(entry))
+            .map(|entry| entry.position.clone())
+            .collect();
+        Checkpoint { watermark, reach, open }
+    }
+
+    /// A checkpoint computed at `mark` is stored.
+    pub fn stored(&mut self, mark: Mark) {
+        self.stored = self.stored.max(mark.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Push(u8, bool),
+        Foreign(u8),
+        Start(usize),
+        Settle(usize),
+        Store,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => (1_u8..9, any::<bool>()).prop_map(|(gap, cover)| Step::Push(gap, cover)),
+            1 => (1_u8..9).prop_map(Step::Foreign),
+            3 => any::<usize>().prop_map(Step::Start),
+            3 => any::<usize>().prop_map(Step::Settle),
+            1 => Just(Step::Store),
+        ];
+        proptest::collection::vec(step, 0..200)
+    }
+
+    /// What a restart would run of the positions read so far.
+    fn runs_again(checkpoint: &Checkpoint, positions: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
+        positions
+            .into_iter()
+            .filter(|p| {
+                let position = Position::from_u64(*p);
+                checkpoint.open.contains(&position) || checkpoint.reach.as_ref().is_none_or(|reach| position > *reach)
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_restart_runs_what_is_not_covered_and_at_most_the_exposure_again(steps in steps()) {
+            let mut log = DeliveryLog::resume(&Checkpoint::default());
+            let mut at = 0_u64;
+            let mut deliveries: Vec<(DeliveryNo, u64, Cover)> = Vec::new();
+            let (mut started, mut settled) = (BTreeSet::new(), BTreeSet::new());
+            let mut stored = Checkpoint::default();
+            for step in steps {
+                match step {
+                    Step::Push(gap, cover) => {
+                        at += u64::from(gap);
+                        let cover = if cover { Cover::Start } else { Cover::Settle };
+                        let number = log.push(&Position::from_u64(at), cover).unwrap();
+                        prop_assert_eq!(usize::try_from(number).unwrap(), deliveries.len() + 1);
+                        deliveries.push((number, at, cover));
+                    }
+                    Step::Foreign(gap) => {
+                        at += u64::from(gap);
+                        log.note_read_to(&Position::from_u64(at));
+                    }
+                    Step::Start(i) if !deliveries.is_empty() => {
+                        let (number, position, _) = deliveries[i % deliveries.len()];
+                        if !settled.contains(&position) {
+                            log.start(number);
+                            started.insert(position);
+                        }
+                    }
+                    Step::Settle(i) if !deliveries.is_empty() => {
+                        let (number, position, _) = deliveries[i % deliveries.len()];
+                        if started.contains(&position) {
+                            log.settle(number);
+                            settled.insert(position);
+                        }
+                    }
+                    Step::Store => {
+                        let (checkpoint, mark) = log.checkpoint();
+                        prop_assert!(checkpoint.watermark >= stored.watermark, "the watermark moved back");
+                        stored = checkpoint;
+                        log.stored(mark);
+                    }
+                    Step::Start(_) | Step::Settle(_) => {}
+                }
+                let covered = |p: u64, cover: Cover| settled.contains(&p) || (started.contains(&p) && cover == Cover::Start);
+                // What the log would store now runs exactly what is not covered.
+                let (now, _) = log.checkpoint();
+                let expected: BTreeSet<u64> = deliveries.iter().filter(|(_, p, c)| !covered(*p, *c)).map(|(_, p, _)| *p).collect();
+                prop_assert_eq!(runs_again(&now, deliveries.iter().map(|(_, p, _)| *p)), expected.clone());
+                // What is stored never covers an event that has not started (or, where that counts, not settled) …
+                let again = runs_again(&stored, deliveries.iter().map(|(_, p, _)| *p));
+                prop_assert!(expected.is_subset(&again), "covered too much");
+                // … and of what it runs again, at most the exposure had begun.
+                let begun = again.iter().filter(|p| started.contains(p)).count();
+                prop_assert!(begun <= log.exposure(), "{} run again, exposure {}", begun, log.exposure());
+                // A stop covers nothing that is not settled.
+                let (last, _) = log.final_checkpoint();
+                let unsettled: BTreeSet<u64> = deliveries.iter().map(|(_, p, _)| *p).filter(|p| !settled.contains(p)).collect();
+                prop_assert_eq!(runs_again(&last, deliveries.iter().map(|(_, p, _)| *p)), unsettled);
+                prop_assert!(log.watermark() <= log.frontier());
+            }
+        }
+
+        #[test]
+        fn a_resumed_log_stores_what_it_was_resumed_from(open in proptest::collection::btree_set(11_u64..100, 0..20)) {
+            let stored = Checkpoint {
+                watermark: Some(Position::from_u64(10)),
+                reach: Some(Position::from_u64(100)),
+                open: open.iter().copied().map(Position::from_u64).collect(),
+            };
+            let mut log = DeliveryLog::resume(&stored);
+            for position in &stored.open {
+                log.push(position, Cover::Settle).unwrap();
+            }
+            log.note_read_to(&Position::from_u64(100));
+            let (now, _) = log.checkpoint();
+            prop_assert_eq!(&now.open, &stored.open);
+            prop_assert_eq!(now.reach, stored.reach);
+            prop_assert!(now.watermark >= stored.watermark);
+        }
+    }
+
+    #[test]
+    fn one_stuck_delivery_costs_no_memory_and_no_window() {
+        let mut log = DeliveryLog::resume(&Checkpoint::default());
+        let stuck = log.push(&Position::from_u64(1), Cover::Settle).unwrap();
+        log.start(stuck);
+        for p in 2..10_000 {
+            let number = log.push(&Position::from_u64(p), Cover::Settle).unwrap();
+            log.start(number);
+            log.settle(number);
+            if p % 100 == 0 {
+                let (checkpoint, mark) = log.checkpoint();
+                assert_eq!(checkpoint.open, [Position::from_u64(1)]);
+                log.stored(mark);
+            }
+            assert!(log.exposure() <= 101);
+            assert_eq!(log.open_len(), 1);
+        }
+    }
+
+    #[test]
+    fn what_was_read_before_is_recognised() {
+        let mut log = DeliveryLog::resume(&Checkpoint::default());
+        assert!(log.push(&Position::from_u64(5), Cover::Settle).is_some());
+        assert!(log.push(&Position::from_u64(5), Cover::Settle).is_none());
+        assert!(log.push(&Position::from_u64(3), Cover::Settle).is_none());
+    }
+}

@@ -1,0 +1,142 @@
+//! Which deliveries may start: keys, lanes, and the barrier of handlers without an executor. Pure.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::delivery::DeliveryNo;
+use super::keys::KeyQueues;
+
+/// Where a delivery runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// In the consumer's own loop: after everything before it, before everything after it.
+    Inline,
+    /// On the consumer's executor of this index.
+    Executor(usize),
+}
+
+#[derive(Debug)]
+struct Held {
+    number: DeliveryNo,
+    lane: Lane,
+    key: Option<Arc<str>>,
+}
+
+/// Deliveries that are not settled, and what may start of them.
+#[derive(Debug, Default)]
+pub struct Dispatch {
+    queues: KeyQueues,
+    /// From the first inline delivery on, in order. Empty for a consumer without handlers in its own loop.
+    held: VecDeque<Held>,
+    inline_running: bool,
+}
+
+impl Dispatch {
+    /// For `lanes` executors.
+    #[must_use]
+    pub fn new(lanes: usize) -> Self {
+        Self { queues: KeyQueues::new(lanes), ..Self::default() }
+    }
+
+    /// Takes a delivery in. `key`: only where order matters on its lane.
+    pub fn push(&mut self, number: DeliveryNo, lane: Lane, key: Option<Arc<str>>) {
+        match lane {
+            Lane::Executor(lane) if self.held.is_empty() => self.queues.push(number, lane, key.as_ref()),
+            lane => self.held.push_back(Held { number, lane, key }),
+        }
+    }
+
+    /// The inline delivery whose turn it is: everything before it is settled, and it does not run yet.
+    #[must_use]
+    pub fn next_inline(&self) -> Option<DeliveryNo> {
+        if self.inline_running || self.queues.active() > 0 {
+            return None;
+        }
+        self.held.front().map(|held| held.number)
+    }
+
+    /// The inline delivery of [`next_inline`](Self::next_inline) begins, or begins again.
+    pub const fn begin_inline(&mut self) {
+        self.inline_running = true;
+    }
+
+    /// The inline delivery is settled: what was held behind it may go, up to the next inline one.
+    pub fn settle_inline(&mut self) {
+        self.inline_running = false;
+        self.held.pop_front();
+        while let Some(&Held { number, lane: Lane::Executor(lane), ref key }) = self.held.front() {
+            self.queues.push(number, lane, key.as_ref());
+            self.held.pop_front();
+        }
+    }
+
+    /// Whether an inline delivery waits for earlier work, or runs.
+    #[must_use]
+    pub fn at_barrier(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The oldest delivery that may start on a lane; it is taken.
+    pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
+        self.queues.take(lane)
+    }
+
+    /// Whether something may start on a lane.
+    #[must_use]
+    pub fn has_ready(&self, lane: usize) -> bool {
+        self.queues.has_ready(lane)
+    }
+
+    /// A delivery taken before may start again.
+    pub fn make_ready(&mut self, number: DeliveryNo, lane: usize) {
+        self.queues.make_ready(number, lane);
+    }
+
+    /// A delivery of an executor is settled.
+    pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
+        self.queues.settle(number, lane, key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inline_delivery_waits_for_what_is_before_it_and_holds_what_is_after() {
+        let mut dispatch = Dispatch::new(1);
+        dispatch.push(1, Lane::Executor(0), None);
+        dispatch.push(2, Lane::Inline, None);
+        dispatch.push(3, Lane::Executor(0), None);
+        dispatch.push(4, Lane::Executor(0), None);
+        dispatch.push(5, Lane::Inline, None);
+        assert_eq!(dispatch.next_inline(), None);
+        assert_eq!((dispatch.take(0), dispatch.take(0)), (Some(1), None));
+        dispatch.settle(1, 0, None);
+        assert_eq!(dispatch.next_inline(), Some(2));
+        dispatch.begin_inline();
+        assert_eq!((dispatch.next_inline(), dispatch.take(0)), (None, None));
+        dispatch.settle_inline();
+        assert_eq!((dispatch.take(0), dispatch.take(0)), (Some(3), Some(4)));
+        assert_eq!(dispatch.next_inline(), None);
+        dispatch.settle(4, 0, None);
+        dispatch.settle(3, 0, None);
+        assert_eq!(dispatch.next_inline(), Some(5));
+        dispatch.begin_inline();
+        dispatch.settle_inline();
+        assert!(!dispatch.at_barrier());
+    }
+
+    #[test]
+    fn without_executors_it_is_a_plain_queue() {
+        let mut dispatch = Dispatch::new(0);
+        for number in 1..=3 {
+            dispatch.push(number, Lane::Inline, Some("k".into()));
+        }
+        for number in 1..=3 {
+            assert_eq!(dispatch.next_inline(), Some(number));
+            dispatch.begin_inline();
+            dispatch.settle_inline();
+        }
+    }
+}

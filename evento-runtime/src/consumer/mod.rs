@@ -1,0 +1,31 @@
+//! One consumer's loop: feed -> dispatch -> executor -> handler -> settle -> checkpoint.
+//!
+//! One task owns a consumer's state. What decides is pure and lives apart: [`DeliveryLog`] (what a checkpoint may
+//! cover), [`KeyQueues`] and [`Dispatch`] (what may start), [`RetryPlan`](crate::policy::RetryPlan) (what a failure
+//! leads to). [`ConsumerProcessor`] moves events between them; it never waits for one key, one permit or one write.
+//!
+//! ```text
+//!  feed ── page ──▶ DeliveryLog + Dispatch ── next ──▶ permit ──▶ attempt ── report ──▶ settled | waiting | dead
+//!   ▲                                                                                        │
+//!   └── room ◀────────────────────────── settler ◀── checkpoint, dead letters ◀──────────────┘
+//! ```
+
+mod attempt;
+mod delivery;
+mod dispatch;
+mod feed;
+mod keys;
+mod plan;
+mod processor;
+mod routes;
+mod settle;
+mod status;
+mod work;
+
+pub use delivery::{Cover, DeliveryLog, DeliveryNo, Mark};
+pub use dispatch::{Dispatch, Lane};
+pub use keys::KeyQueues;
+pub use plan::{ConsumerPlan, HandlerPlan};
+pub use processor::{ConsumerProcessor, Ended, ProcessorConfig};
+pub use routes::Routes;
+pub use status::{ConsumerCounters, ConsumerStatus, StallReason, StatusCell, StopPhase};

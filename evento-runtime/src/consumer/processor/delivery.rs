@@ -1,0 +1,70 @@
+//! What the processor remembers of a delivery.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::AttemptEnd;
+use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::work::Hold;
+use crate::event::{StoredEvent, Timestamp};
+use crate::policy::RetryPlan;
+
+/// Where a delivery is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Not begun.
+    Pending,
+    /// Its handler runs.
+    Running,
+    /// Its next attempt is due later.
+    Waiting,
+    /// Given up; its dead letter is being stored.
+    Storing,
+    /// Ended without an outcome: by the stop, or because its runtime ended.
+    Left,
+}
+
+/// A delivery that is not settled.
+pub(super) struct Delivery {
+    pub(super) event: Arc<StoredEvent>,
+    /// Index into the plan's handlers.
+    pub(super) handler: usize,
+    /// Its key, where order matters.
+    pub(super) key: Option<Arc<str>>,
+    pub(super) retry: RetryPlan,
+    pub(super) stage: Stage,
+    /// Its permit, kept between attempts (`OnStart`).
+    pub(super) hold: Option<Hold>,
+    pub(super) first_failed_at: Option<Timestamp>,
+    pub(super) began: Option<Instant>,
+}
+
+/// The handler that runs in the consumer's own loop.
+pub(super) struct Inline {
+    pub(super) number: DeliveryNo,
+    pub(super) future: BoxFuture<'static, AttemptEnd>,
+}
+
+impl Inline {
+    /// The end of the one that runs; never, if none does. Cancel-safe: the future stays where it is.
+    pub(super) async fn poll(inline: &mut Option<Self>) -> AttemptEnd {
+        match inline {
+            Some(inline) => (&mut inline.future).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// One step. `None`: it waits for something and will wake this task.
+    pub(super) async fn step(&mut self) -> Option<AttemptEnd> {
+        let future = &mut self.future;
+        std::future::poll_fn(|cx| {
+            std::task::Poll::Ready(match future.as_mut().poll(cx) {
+                std::task::Poll::Ready(end) => Some(end),
+                std::task::Poll::Pending => None,
+            })
+        })
+        .await
+    }
+}

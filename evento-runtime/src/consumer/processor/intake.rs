@@ -1,0 +1,90 @@
+//! From the source into the log: how far to read ahead, and what becomes of a page.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::start::cover;
+use super::{ConsumerProcessor, Delivery, Lane, Stage};
+use crate::consumer::feed::{FeedEvent, Page};
+use crate::policy::{RetryPlan, RetryPolicy};
+use crate::source::{Batch, FetchLimits};
+
+/// Pauses between pages during a run of transient failures: 100 ms, doubling, at most 30 s.
+const STREAK: RetryPolicy = RetryPolicy {
+    retries: None,
+    delay: std::time::Duration::from_millis(100),
+    max_delay: std::time::Duration::from_secs(30),
+};
+
+impl ConsumerProcessor {
+    /// Asks for the next page where there is room for a good one, or for any where nothing else is left to start.
+    pub(super) fn read_ahead(&mut self) {
+        if !self.may_begin() {
+            return;
+        }
+        let settings = &self.plan.settings;
+        let events = settings.look_ahead.saturating_sub(self.pending).min(settings.page);
+        let bytes = settings.look_ahead_bytes.saturating_sub(self.pending_bytes);
+        let worthwhile = events >= settings.page.min(settings.look_ahead / 2);
+        if events > 0 && bytes > 0 && (worthwhile || self.is_starved()) {
+            self.feed.read(FetchLimits { events, bytes });
+        }
+    }
+
+    /// Whether nothing that was read could start, whatever permits there are.
+    pub(super) fn is_starved(&self) -> bool {
+        self.dispatch.next_inline().is_none() && !(0..self.executors.len()).any(|lane| self.dispatch.has_ready(lane))
+    }
+
+    pub(super) fn note_feed(&mut self, event: FeedEvent) {
+        match event {
+            FeedEvent::Awake => {}
+            FeedEvent::Failed(error) => {
+                tracing::warn!(consumer = %self.plan.id, error = &error as &dyn std::error::Error, "reading failed");
+                self.store_error = Some(error.to_string());
+            }
+            FeedEvent::Page(Page::Recovered(batch) | Page::Next(batch)) => {
+                self.take_in(batch);
+                if self.transient_streak > 0 {
+                    self.feed.not_before(Instant::now() + STREAK.backoff(self.transient_streak, fastrand::f64()));
+                }
+            }
+        }
+    }
+
+    fn take_in(&mut self, batch: Batch) {
+        for event in batch.events {
+            let Some(handler) = self.routes.find(&event.name) else { continue };
+            let lane = self.lanes[handler];
+            let cover = cover(self.plan.mode, lane);
+            // What was read before is in here already, or settled.
+            let Some(number) = self.log.push(&event.position, cover) else { continue };
+            let ordered = match lane {
+                Lane::Inline => false,
+                Lane::Executor(lane) => self.executors[lane].keeps_key_order(),
+            };
+            let key = event.key.clone().filter(|_| ordered);
+            self.pending += 1;
+            self.pending_bytes += event.weight();
+            self.dispatch.push(number, lane, key.clone());
+            let event = Arc::new(event);
+            self.deliveries.insert(
+                number,
+                Delivery {
+                    event,
+                    handler,
+                    key,
+                    retry: RetryPlan::default(),
+                    stage: Stage::Pending,
+                    hold: None,
+                    first_failed_at: None,
+                    began: None,
+                },
+            );
+        }
+        if let Some(read_to) = &batch.read_to {
+            self.log.note_read_to(read_to);
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The task that owns one consumer during one ownership.
+
+mod delivery;
+mod intake;
+mod outcome;
+mod start;
+mod stop;
+mod writing;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use self::delivery::{Delivery, Inline, Stage};
+use super::attempt::{AttemptEnd, Caller};
+use super::delivery::{DeliveryLog, DeliveryNo};
+use super::dispatch::{Dispatch, Lane};
+use super::feed::{Feed, FeedEvent};
+use super::keys::FixedHasher;
+use super::plan::ConsumerPlan;
+use super::routes::Routes;
+use super::settle::{Settled, Settler};
+use super::status::{ConsumerCounters, StallReason, StatusCell, StopPhase};
+use super::work::Report;
+use crate::clock::SharedClock;
+use crate::cluster::HeldLease;
+use crate::context::{ConsumerScope, Stop};
+use crate::deps::Deps;
+use crate::executor::{ConsumerExecutor, Permit};
+use crate::outcome::Classifier;
+use crate::source::EventSource;
+use crate::store::{Checkpoint, ConsumerState, ConsumerStateStore, ErrorHistory};
+use crate::task::Tasks;
+
+/// Reports taken at once before anything else gets its turn.
+const REPORTS_AT_ONCE: usize = 256;
+
+/// What a processor works with; the same for every ownership of a consumer.
+#[derive(Clone)]
+pub struct ProcessorConfig {
+    /// The consumer.
+    pub plan: Arc<ConsumerPlan>,
+    /// Where events come from.
+    pub source: Arc<dyn EventSource>,
+    /// Where settlements go.
+    pub state: Arc<dyn ConsumerStateStore>,
+    /// Provided values.
+    pub deps: Deps,
+    /// The time.
+    pub clock: SharedClock,
+    /// Who knows the errors of which driver.
+    pub classifiers: Arc<[Classifier]>,
+    /// Where its tasks are counted.
+    pub tasks: Tasks,
+    /// Where it shows itself.
+    pub status: StatusCell,
+    /// Whether it is to stop.
+    pub stop: watch::Receiver<StopPhase>,
+}
+
+/// How an ownership ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// By the stop. The lease may be released if nothing still runs.
+    Stopped {
+        /// `handler at position` of what still runs.
+        stragglers: Vec<String>,
+    },
+    /// It was lost: another ownership exists or may exist.
+    Lost,
+}
+
+/// Moves the events of one consumer, as long as it is owned.
+pub struct ConsumerProcessor {
+    plan: Arc<ConsumerPlan>,
+    clock: SharedClock,
+    tasks: Tasks,
+    status: StatusCell,
+    stop: watch::Receiver<StopPhase>,
+    lease: HeldLease,
+    scope: Arc<ConsumerScope>,
+    /// Tells running handlers to end early.
+    handlers_stop: watch::Sender<bool>,
+
+    callers: Vec<Arc<Caller>>,
+    /// Lane of each handler.
+    lanes: Vec<Lane>,
+    /// Executor of each lane.
+    executors: Vec<Arc<dyn ConsumerExecutor>>,
+    routes: Routes,
+
+    feed: Feed,
+    log: DeliveryLog,
+    dispatch: Dispatch,
+    deliveries: HashMap<DeliveryNo, Delivery, FixedHasher>,
+    settler: Settler,
+
+    admissions: FuturesUnordered<BoxFuture<'static, (usize, Option<Permit>)>>,
+    /// Whether a lane waits for a permit; one ticket a lane.
+    asked: Vec<bool>,
+    reports: mpsc::Receiver<Report>,
+    report_to: mpsc::Sender<Report>,
+    inline: Option<Inline>,
+    retries: BTreeSet<(Instant, DeliveryNo)>,
+
+    /// Deliveries that have not started, and their bytes.
+    pending: usize,
+    pending_bytes: usize,
+    /// Handlers that run.
+    in_flight: usize,
+    errors: ErrorHistory,
+    transient_streak: u32,
+    counters: ConsumerCounters,
+    phase: StopPhase,
+    lost: bool,
+    store_error: Option<String>,
+    pinned: start::PinnedWarning,
+}
+
+/// What the loop woke up for.
+enum Happened {
+    Stop,
+    LeaseLost,
+    Report(Report),
+    Inline(AttemptEnd),
+    Settled(Settled),
+    Admitted(usize, Option<Permit>),
+    Feed(FeedEvent),
+    Tick,
+}
+
+impl ConsumerProcessor {
+    /// For one ownership, going on from what is stored.
+    #[must_use]
+    pub fn new(config: &ProcessorConfig, lease: HeldLease, state: ConsumerState) -> Self {
+        let plan = Arc::clone(&config.plan);
+        let checkpoint = state.checkpoint.unwrap_or_default();
+        let (handlers_stop, stop_signal) = watch::channel(false);
+        let scope = Arc::new(ConsumerScope {
+            consumer: Arc::clone(&plan.id),
+            component: Arc::clone(&plan.component),
+            deps: config.deps.clone(),
+            stop: Stop::new(stop_signal),
+        });
+        let (executors, lanes) = assign_lanes(&plan);
+        let callers = plan
+            .handlers
+            .iter()
+            .map(|handler| {
+                Arc::new(Caller::new(handler.invoke, handler.label.clone(), Arc::clone(&config.classifiers)))
+            })
+            .collect();
+        let routes = Routes::new(&plan.handlers);
+        let feed = Feed::new(
+            Arc::clone(&config.source),
+            routes.filter(plan.id.context.clone()),
+            config.tasks.clone(),
+            &checkpoint,
+            (plan.settings.poll_min, plan.settings.poll_max),
+        );
+        // Every delivery that has started reports at most once before the report is taken.
+        let (report_to, reports) = mpsc::channel(plan.settings.window.saturating_add(plan.settings.look_ahead).max(1));
+        Self {
+            settler: Settler::new(
+                Arc::clone(&config.state),
+                lease.lease().clone(),
+                config.tasks.clone(),
+                checkpoint.clone(),
+            ),
+            log: DeliveryLog::resume(&checkpoint),
+            dispatch: Dispatch::new(executors.len()),
+            asked: vec![false; executors.len()],
+            clock: Arc::clone(&config.clock),
+            tasks: config.tasks.clone(),
+            status: config.status.clone(),
+            stop: config.stop.clone(),
+            counters: config.status.get().counters,
+            errors: state.errors,
+            plan,
+            lease,
+            scope,
+            handlers_stop,
+            callers,
+            lanes,
+            executors,
+            routes,
+            feed,
+            deliveries: HashMap::default(),
+            admissions: FuturesUnordered::new(),
+            reports,
+            report_to,
+            inline: None,
+            retries: BTreeSet::new(),
+            pending: 0,
+            pending_bytes: 0,
+            in_flight: 0,
+            transient_streak: 0,
+            phase: StopPhase::Run,
+            lost: false,
+            store_error: None,
+            pinned: start::PinnedWarning::default(),
+        }
+    }
+
+    /// Runs until the stop, or until the ownership is lost and its handlers have ended.
+    ///
+    /// # Cancel safety
+    /// Not to be dropped: it runs in a task of its own and is joined.
+    pub async fn run(mut self) -> Ended {
+        loop {
+            let now = Instant::now();
+            let phase = *self.stop.borrow_and_update();
+            self.note_phase(phase);
+            self.resume_due_retries(now);
+            let busy = self.run_inline().await;
+            self.start_admitted();
+            self.ask_for_permits();
+            self.read_ahead();
+            self.write_if_due(now);
+            self.show();
+            if let Some(ended) = self.ended().await {
+                return ended;
+            }
+            match self.wait(now, busy).await {
+                Happened::Stop | Happened::Tick => {}
+                Happened::LeaseLost => self.lose("it could not be renewed in time"),
+                Happened::Report(report) => self.take_reports(report),
+                Happened::Inline(end) => self.inline_ended(end),
+                Happened::Settled(settled) => self.note_settled(settled),
+                Happened::Admitted(lane, permit) => self.note_admission(lane, permit),
+                Happened::Feed(event) => self.note_feed(event),
+            }
+        }
+    }
+
+    /// Waits for the next thing. Every arm leaves what it waits for in its place if another comes first.
+    async fn wait(&mut self, now: Instant, busy: bool) -> Happened {
+        let tick = self.next_tick(now);
+        let Self { stop, lease, reports, inline, settler, admissions, feed, lost, .. } = self;
+        tokio::select! {
+            biased;
+            // The sender lives as long as the supervisor; without it only the lease ends the work.
+            Ok(()) = stop.changed() => Happened::Stop,
+            () = lease.lost(), if !*lost => Happened::LeaseLost,
+            Some(report) = reports.recv() => Happened::Report(report),
+            end = Inline::poll(inline) => Happened::Inline(end),
+            settled = settler.finished() => Happened::Settled(settled),
+            Some((lane, permit)) = admissions.next() => Happened::Admitted(lane, permit),
+            event = feed.next() => Happened::Feed(event),
+            () = std::future::ready(()), if busy => Happened::Tick,
+            () = tokio::time::sleep_until(tick.unwrap_or(now)), if tick.is_some() => Happened::Tick,
+        }
+    }
+
+    /// When something is to be done although nothing happens.
+    fn next_tick(&self, now: Instant) -> Option<Instant> {
+        let retry = self.retries.first().map(|(due, _)| *due);
+        let retry = if self.may_begin() { retry } else { None };
+        [retry, self.next_write(now)].into_iter().flatten().min()
+    }
+
+    fn take_reports(&mut self, first: Report) {
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(report) = next {
+            self.note_report(report);
+            taken += 1;
+            next = if taken < REPORTS_AT_ONCE { self.reports.try_recv().ok() } else { None };
+        }
+    }
+
+    fn show(&self) {
+        let reason = self.reason();
+        self.status.update(|status| {
+            status.epoch = self.lease.lease().epoch;
+            status.reason = reason;
+            status.watermark = self.log.watermark().cloned();
+            status.reach = self.log.reach().cloned();
+            status.read_to = self.log.read_to().cloned();
+            status.in_flight = self.in_flight;
+            status.open = self.log.open_len();
+            status.exposure = self.log.exposure();
+            status.counters = self.counters;
+            if *status.errors != self.errors {
+                status.errors = Arc::new(self.errors.clone());
+            }
+        });
+    }
+
+    /// Why nothing moves; `None` while something does.
+    fn reason(&self) -> Option<StallReason> {
+        if self.lost {
+            return Some(StallReason::LeaseLost);
+        }
+        if let Some(error) = &self.store_error
+            && (self.settler.failures() > 0 || self.feed.failures() > 0)
+        {
+            return Some(StallReason::Store { error: error.clone() });
+        }
+        let full = self.pending >= self.plan.settings.look_ahead && self.is_starved();
+        if full || self.log.exposure() >= self.plan.settings.window {
+            return Some(StallReason::WindowFull);
+        }
+        if self.dispatch.at_barrier() && !self.executors.is_empty() {
+            return Some(StallReason::InlineBarrier);
+        }
+        if let Some(lane) = (0..self.executors.len()).find(|lane| self.asked[*lane] && self.dispatch.has_ready(*lane)) {
+            return Some(StallReason::NoPermit { executor: self.executors[lane].name().to_owned() });
+        }
+        if self.in_flight == 0 && (!self.retries.is_empty() || self.transient_streak > 0) {
+            return Some(StallReason::BackingOff);
+        }
+        (self.deliveries.is_empty() && self.feed.is_at_head()).then_some(StallReason::CaughtUp)
+    }
+
+    fn stored_checkpoint(&self) -> &Checkpoint {
+        self.settler.stored()
+    }
+}
+
+/// One lane per distinct executor; handlers that name the same one share it.
+fn assign_lanes(plan: &ConsumerPlan) -> (Vec<Arc<dyn ConsumerExecutor>>, Vec<Lane>) {
+    let mut executors: Vec<Arc<dyn ConsumerExecutor>> = Vec::new();
+    let lanes = plan
+        .handlers
+        .iter()
+        .map(|handler| {
+            let Some(executor) = &handler.executor else { return Lane::Inline };
+            let known = executors.iter().position(|known| known.name() == executor.name());
+            Lane::Executor(known.unwrap_or_else(|| {
+                executors.push(Arc::clone(executor));
+                executors.len() - 1
+            }))
+        })
+        .collect();
+    (executors, lanes)
+}

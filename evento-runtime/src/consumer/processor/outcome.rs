@@ -1,0 +1,156 @@
+//! How a delivery goes on after an attempt: settled, again later, or to the dead letters.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
+use crate::consumer::attempt::AttemptError;
+use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::work::Report;
+use crate::error::StoreErrorKind;
+use crate::outcome::{ErrorClass, Flow};
+use crate::policy::{Decision, Path};
+use crate::store::{DeadLetter, Failure};
+
+/// Error text kept in the history of a consumer: 1 KiB.
+const SHORT_ERROR: usize = 1_024;
+
+impl ConsumerProcessor {
+    pub(super) fn note_report(&mut self, report: Report) {
+        self.in_flight -= 1;
+        match report.end {
+            Some(end) => self.attempt_ended(report.number, end),
+            None => self.leave(report.number),
+        }
+    }
+
+    pub(super) fn inline_ended(&mut self, end: AttemptEnd) {
+        let Some(inline) = self.inline.take() else { return };
+        self.in_flight -= 1;
+        self.attempt_ended(inline.number, end);
+    }
+
+    fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
+        let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
+        match end {
+            Ok(Flow::Continue) => self.succeeded(number, false),
+            Ok(Flow::Skip) => self.succeeded(number, true),
+            Ok(Flow::DeadLetter(reason)) => {
+                self.failed(number, AttemptError { class: ErrorClass::Permanent, text: reason }, None);
+            }
+            Ok(Flow::RetryAfter(delay)) => {
+                self.failed(number, asked_again("the handler asked to be called again"), Some(delay));
+            }
+            Err(error) => self.failed(number, error, None),
+        }
+    }
+
+    fn succeeded(&mut self, number: DeliveryNo, skipped: bool) {
+        self.transient_streak = 0;
+        self.counters.skipped += u64::from(skipped);
+        if self.errors.streak > 0 {
+            self.errors.streak = 0;
+            self.settler.note_errors(&self.errors);
+        }
+        self.settle(number);
+    }
+
+    /// Nothing more has to be stored for it but the checkpoint.
+    pub(super) fn settle(&mut self, number: DeliveryNo) {
+        let Some(delivery) = self.deliveries.remove(&number) else { return };
+        self.log.settle(number);
+        self.counters.settled += 1;
+        match self.lanes[delivery.handler] {
+            Lane::Inline => self.dispatch.settle_inline(),
+            Lane::Executor(lane) => self.dispatch.settle(number, lane, delivery.key.as_ref()),
+        }
+    }
+
+    /// It ended without an outcome, and stays open.
+    fn leave(&mut self, number: DeliveryNo) {
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Left;
+            delivery.hold = None;
+        }
+    }
+
+    fn failed(&mut self, number: DeliveryNo, error: AttemptError, asked: Option<Duration>) {
+        if !self.may_begin() {
+            // The stop may well be why it failed: no failure, no attempt; it is delivered again.
+            return self.leave(number);
+        }
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let lane = self.lanes[delivery.handler];
+        let handler = &self.plan.handlers[delivery.handler];
+        let path = match lane {
+            Lane::Inline => Path::Sequential,
+            Lane::Executor(_) => Path::Executor(self.plan.mode),
+        };
+        let (attempt, at) = (delivery.retry.attempt(), self.clock.now());
+        let first_failed_at = *delivery.first_failed_at.get_or_insert(at);
+        let decision = delivery.retry.failed(&handler.retry, path, error.class, asked, fastrand::f64());
+        self.counters.failed += 1;
+        if error.class == ErrorClass::Transient {
+            self.counters.transient += 1;
+            self.transient_streak = self.transient_streak.saturating_add(1);
+        }
+        self.errors.push(Failure {
+            position: delivery.event.position.clone(),
+            handler: handler.method.to_owned(),
+            class: error.class,
+            attempt,
+            error: shorten(&error.text),
+            at,
+        });
+        self.settler.note_errors(&self.errors);
+        match decision {
+            Decision::Retry(delay) => {
+                tracing::debug!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
+                    attempt, class = %error.class, error = error.text, ?delay, "attempt failed");
+                delivery.stage = Stage::Waiting;
+                self.retries.insert((Instant::now() + delay, number));
+            }
+            Decision::DeadLetter => {
+                tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
+                    attempt, class = %error.class, error = error.text, "event given to the dead letters");
+                delivery.stage = Stage::Storing;
+                let letter = DeadLetter {
+                    event: std::sync::Arc::clone(&delivery.event),
+                    handler: handler.method.to_owned(),
+                    class: error.class,
+                    error: error.text,
+                    attempts: attempt,
+                    first_failed_at,
+                    last_failed_at: at,
+                };
+                self.settler.dead_letter(number, letter);
+            }
+        }
+    }
+
+    /// Another ownership exists or may exist: nothing more starts, nothing is written, handlers are told.
+    pub(super) fn lose(&mut self, why: &str) {
+        if self.lost {
+            return;
+        }
+        tracing::warn!(consumer = %self.plan.id, epoch = %self.lease.lease().epoch, why, "ownership lost");
+        self.lost = true;
+        self.quiet();
+    }
+
+    pub(super) fn note_store_failure(&mut self, error: &crate::error::StoreError) {
+        if error.kind() != StoreErrorKind::Busy || self.settler.failures() > 1 {
+            tracing::warn!(consumer = %self.plan.id, error = error as &dyn std::error::Error, "a settlement was not stored");
+        }
+        self.store_error = Some(error.to_string());
+    }
+}
+
+fn shorten(text: &str) -> String {
+    let mut end = text.len().min(SHORT_ERROR);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}

@@ -1,0 +1,217 @@
+//! From the log into handlers: the window, permits, the consumer's own loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{ConsumerProcessor, Inline, Lane, Stage, StopPhase};
+use crate::consumer::delivery::{Cover, DeliveryNo};
+use crate::consumer::work::Job;
+use crate::context::HandlerContext;
+use crate::executor::{Admission, Permit};
+use crate::policy::CheckpointMode;
+
+/// Inline deliveries handled in a row before anything else gets its turn.
+const INLINE_AT_ONCE: usize = 64;
+
+/// When the window was last warned of: at half of it, then at each doubling of the age of what pins it.
+#[derive(Debug, Default)]
+pub(super) struct PinnedWarning {
+    next_age: Option<Duration>,
+}
+
+impl ConsumerProcessor {
+    /// Whether anything may begin at all.
+    pub(super) fn may_begin(&self) -> bool {
+        self.phase == StopPhase::Run && !self.lost
+    }
+
+    /// Whether one more delivery may begin now.
+    fn may_start(&mut self) -> bool {
+        if !self.may_begin() {
+            return false;
+        }
+        if !self.lease.is_valid() {
+            self.lose("its time is over");
+            return false;
+        }
+        // `checkpoint_every = 1`: what was started or settled is stored before the next one starts.
+        let stored_first = self.plan.settings.checkpoint_every == 1;
+        if stored_first && (self.log.changed() > 0 || self.settler.has_letters() || self.settler.is_writing()) {
+            return false;
+        }
+        self.warn_of_window();
+        self.log.exposure() < self.plan.settings.window
+    }
+
+    fn warn_of_window(&mut self) {
+        let (exposure, window) = (self.log.exposure(), self.plan.settings.window);
+        if exposure * 2 < window {
+            self.pinned.next_age = None;
+            return;
+        }
+        let Some(oldest) = self.log.oldest().and_then(|number| self.deliveries.get(&number)) else { return };
+        let Some(began) = oldest.began else { return };
+        let age = began.elapsed();
+        if age < self.pinned.next_age.unwrap_or(Duration::from_millis(500)) {
+            return;
+        }
+        self.pinned.next_age = Some(age * 2);
+        tracing::warn!(
+            consumer = %self.plan.id,
+            exposure,
+            window,
+            handler = self.callers[oldest.handler].label(),
+            position = %oldest.event.position,
+            age_seconds = age.as_secs(),
+            "half of the window would run again after a crash; this handler pins it"
+        );
+    }
+
+    /// Runs deliveries of the consumer's own loop as far as they go without waiting. `true`: there is more.
+    pub(super) async fn run_inline(&mut self) -> bool {
+        for _ in 0..INLINE_AT_ONCE {
+            if self.inline.is_none() {
+                let Some(number) = self.dispatch.next_inline() else { return false };
+                if !self.may_start() {
+                    return false;
+                }
+                self.dispatch.begin_inline();
+                self.begin_inline(number);
+            }
+            let Some(inline) = &mut self.inline else { return false };
+            let Some(end) = inline.step().await else { return false };
+            self.inline_ended(end);
+        }
+        true
+    }
+
+    /// An attempt in the consumer's own loop.
+    pub(super) fn begin_inline(&mut self, number: DeliveryNo) {
+        self.note_begun(number);
+        let Some(delivery) = self.deliveries.get(&number) else { return };
+        let caller = Arc::clone(&self.callers[delivery.handler]);
+        let context =
+            HandlerContext::new(Arc::clone(&self.scope), Arc::clone(&delivery.event), delivery.retry.attempt());
+        let future = if caller.is_blocking() {
+            let tasks = self.tasks.clone();
+            async move {
+                let called = tasks.spawn_blocking(move || caller.call(context).now_or_never()).await;
+                // It is ready at once, and it catches its own panics.
+                match called {
+                    Ok(Some(end)) => end,
+                    Ok(None) | Err(_) => std::future::pending().await,
+                }
+            }
+            .boxed()
+        } else {
+            async move { caller.call(context).await }.boxed()
+        };
+        self.inline = Some(Inline { number, future });
+    }
+
+    fn note_begun(&mut self, number: DeliveryNo) {
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        if delivery.stage == Stage::Pending {
+            self.pending -= 1;
+            self.pending_bytes -= delivery.event.weight();
+            delivery.began = Some(Instant::now());
+        }
+        delivery.stage = Stage::Running;
+        self.log.start(number);
+        self.in_flight += 1;
+        self.counters.started += 1;
+    }
+
+    /// Starts what gets a permit without waiting for one.
+    pub(super) fn start_admitted(&mut self) {
+        for lane in 0..self.executors.len() {
+            while !self.asked[lane] && self.dispatch.has_ready(lane) && self.may_start() {
+                let executor = Arc::clone(&self.executors[lane]);
+                let Some(Some(permit)) = executor.admit(self.admission()).now_or_never() else { break };
+                self.start(lane, permit);
+            }
+        }
+    }
+
+    /// One ticket for each lane that has something to start.
+    pub(super) fn ask_for_permits(&mut self) {
+        for lane in 0..self.executors.len() {
+            if self.asked[lane] || !self.dispatch.has_ready(lane) || !self.may_start() {
+                continue;
+            }
+            self.asked[lane] = true;
+            let (executor, admission) = (Arc::clone(&self.executors[lane]), self.admission());
+            self.admissions.push(async move { (lane, executor.admit(admission).await) }.boxed());
+        }
+    }
+
+    fn admission(&self) -> Admission {
+        Admission { consumer: Arc::clone(&self.plan.id), key: None, wait: self.plan.settings.admission_wait }
+    }
+
+    pub(super) fn note_admission(&mut self, lane: usize, permit: Option<Permit>) {
+        self.asked[lane] = false;
+        match permit {
+            // Between the question and the answer the turn may have passed: then the permit goes back.
+            Some(permit) if self.may_start() => self.start(lane, permit),
+            Some(_) => {}
+            None if self.may_begin() => self.counters.rejected += 1,
+            None => {}
+        }
+    }
+
+    fn start(&mut self, lane: usize, permit: Permit) {
+        let Some(number) = self.dispatch.take(lane) else { return };
+        self.note_begun(number);
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let held = (cover(self.plan.mode, Lane::Executor(lane)) == Cover::Start).then(|| {
+            let (hold, held) = mpsc::channel(1);
+            delivery.hold = Some(hold);
+            held
+        });
+        let job = Job {
+            number,
+            event: Arc::clone(&delivery.event),
+            scope: Arc::clone(&self.scope),
+            caller: Arc::clone(&self.callers[delivery.handler]),
+            attempt: delivery.retry.attempt(),
+            reports: self.report_to.clone(),
+        };
+        self.executors[lane].run(permit, job.into_work(held));
+    }
+
+    /// Begins the next attempt of what has waited long enough.
+    pub(super) fn resume_due_retries(&mut self, now: Instant) {
+        while self.may_begin()
+            && let Some((due, number)) = self.retries.first().copied()
+            && due <= now
+        {
+            self.retries.pop_first();
+            let Some(delivery) = self.deliveries.get_mut(&number) else { continue };
+            match (&delivery.hold, self.lanes[delivery.handler]) {
+                // The permit is still there: the work itself goes on.
+                (Some(hold), _) => {
+                    if hold.try_send(delivery.retry.attempt()).is_ok() {
+                        self.note_begun(number);
+                    } else {
+                        delivery.stage = Stage::Left;
+                    }
+                }
+                (None, Lane::Executor(lane)) => self.dispatch.make_ready(number, lane),
+                (None, Lane::Inline) => self.begin_inline(number),
+            }
+        }
+    }
+}
+
+/// When a delivery of a lane is covered by the checkpoint.
+pub(super) const fn cover(mode: CheckpointMode, lane: Lane) -> Cover {
+    match (mode, lane) {
+        (CheckpointMode::OnStart, Lane::Executor(_)) => Cover::Start,
+        _ => Cover::Settle,
+    }
+}

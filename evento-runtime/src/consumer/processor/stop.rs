@@ -1,0 +1,73 @@
+//! The end of an ownership: drain, store, report.
+
+use super::{ConsumerProcessor, Ended, Stage, StopPhase};
+use crate::consumer::settle::Settled;
+
+impl ConsumerProcessor {
+    pub(super) fn note_phase(&mut self, phase: StopPhase) {
+        if phase > self.phase {
+            self.phase = phase;
+            self.quiet();
+        }
+    }
+
+    /// Nothing more begins. What waited for another attempt stays open: it is delivered again.
+    pub(super) fn quiet(&mut self) {
+        self.handlers_stop.send_replace(true);
+        self.admissions.clear();
+        self.asked.fill(false);
+        self.retries.clear();
+        for delivery in self.deliveries.values_mut().filter(|delivery| delivery.stage == Stage::Waiting) {
+            delivery.stage = Stage::Left;
+            delivery.hold = None;
+        }
+    }
+
+    /// How it ended, once it has.
+    pub(super) async fn ended(&mut self) -> Option<Ended> {
+        match self.phase {
+            StopPhase::Run if !self.lost => None,
+            StopPhase::Abandon => Some(self.abandon().await),
+            _ if self.in_flight > 0 => None,
+            _ if self.lost => {
+                // A write under way is refused by its epoch; it is waited for so that nothing outlives the ownership.
+                if self.settler.is_writing() {
+                    let _ = self.settler.finished().await;
+                }
+                Some(Ended::Lost)
+            }
+            _ if self.settler.is_writing() || self.has_final_news() => None,
+            _ => Some(Ended::Stopped { stragglers: Vec::new() }),
+        }
+    }
+
+    /// The deadline is over. What still runs goes on without us; it stays open, so another ownership runs it again.
+    async fn abandon(&mut self) -> Ended {
+        let stragglers = self
+            .deliveries
+            .values()
+            .filter(|delivery| delivery.stage == Stage::Running)
+            .map(|delivery| format!("{} at {}", self.callers[delivery.handler].label(), delivery.event.position))
+            .collect();
+        if let Some(inline) = self.inline.take() {
+            // Dropping it could lose what it has written so far.
+            self.tasks.spawn(inline.future);
+        }
+        while !self.lost && (self.settler.is_writing() || self.has_final_news()) {
+            if !self.settler.is_writing() {
+                self.settler.begin(self.log.final_checkpoint());
+            }
+            match self.settler.finished().await {
+                Settled::Stored { mark, letters } => {
+                    self.log.stored(mark);
+                    for number in letters {
+                        self.settle(number);
+                    }
+                }
+                // No time is left to try again; what was not stored is delivered again.
+                Settled::Failed(_) | Settled::Fenced(_) => break,
+            }
+        }
+        Ended::Stopped { stragglers }
+    }
+}

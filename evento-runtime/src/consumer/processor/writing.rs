@@ -1,0 +1,87 @@
+//! When a settlement is written.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{ConsumerProcessor, Stage, StopPhase};
+use crate::consumer::settle::Settled;
+
+/// A checkpoint that moved only past events nobody handles is stored at most this often.
+const PASSING: Duration = Duration::from_secs(1);
+
+impl ConsumerProcessor {
+    /// Begins a write if one is due and none is under way.
+    pub(super) fn write_if_due(&mut self, now: Instant) {
+        if self.lost || !self.settler.is_free(now) {
+            return;
+        }
+        if self.phase != StopPhase::Run {
+            if self.in_flight == 0 && self.has_final_news() {
+                self.settler.begin(self.log.final_checkpoint());
+            }
+            return;
+        }
+        let changed = usize::try_from(self.log.changed()).unwrap_or(usize::MAX);
+        let settings = &self.plan.settings;
+        let full = changed >= settings.checkpoint_every || self.log.exposure() >= settings.window;
+        let idle = changed > 0 && self.is_idle();
+        let due = self.next_write(now).is_some_and(|instant| instant <= now);
+        if self.settler.has_letters() || (full && changed > 0) || idle || due {
+            self.settler.begin(self.log.checkpoint());
+        }
+    }
+
+    /// When a write is due although nothing happens.
+    pub(super) fn next_write(&self, now: Instant) -> Option<Instant> {
+        if self.lost || self.settler.is_writing() {
+            return None;
+        }
+        if self.phase != StopPhase::Run {
+            let news = self.in_flight == 0 && self.has_final_news();
+            return news.then(|| self.settler.not_before().unwrap_or(now));
+        }
+        let last = self.settler.last_write();
+        let news = self.settler.has_letters() || self.settler.has_errors() || self.log.changed() > 0;
+        let at = if news {
+            last + self.plan.settings.checkpoint_interval
+        } else if self.log.watermark() > self.stored_checkpoint().watermark.as_ref() {
+            last + PASSING
+        } else {
+            return None;
+        };
+        Some(self.settler.not_before().map_or(at, |instant| at.max(instant)))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.deliveries.values().all(|delivery| delivery.stage == Stage::Waiting) && self.feed.is_at_head()
+    }
+
+    /// Whether the end of this ownership has something to store.
+    pub(super) fn has_final_news(&self) -> bool {
+        self.settler.has_letters()
+            || self.settler.has_errors()
+            || self.log.final_checkpoint().0 != *self.stored_checkpoint()
+    }
+
+    pub(super) fn note_settled(&mut self, settled: Settled) {
+        match settled {
+            Settled::Stored { mark, letters } => {
+                self.log.stored(mark);
+                self.counters.checkpoints += 1;
+                if self.feed.failures() == 0 {
+                    self.store_error = None;
+                }
+                for number in letters {
+                    self.counters.dead_lettered += 1;
+                    self.settle(number);
+                }
+            }
+            Settled::Failed(error) => self.note_store_failure(&error),
+            Settled::Fenced(error) => {
+                tracing::debug!(consumer = %self.plan.id, error = &error as &dyn std::error::Error, "fenced");
+                self.lose("a later ownership wrote");
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a consumer shows of itself.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::event::Position;
+use crate::identity::{ConsumerId, Epoch};
+use crate::store::ErrorHistory;
+
+/// Why a consumer does not move. A closed list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StallReason {
+    /// Everything there is has been settled.
+    CaughtUp,
+    /// Another instance owns it.
+    Standby,
+    /// Somebody paused it.
+    Paused,
+    /// As many deliveries as the window allows would run again if the process died now.
+    WindowFull,
+    /// An executor has no capacity left.
+    NoPermit {
+        /// Its name.
+        executor: String,
+    },
+    /// A handler without an executor waits for earlier work, or runs.
+    InlineBarrier,
+    /// Failed events wait for their next attempt, or a run of transient failures slows the reading.
+    BackingOff,
+    /// The store does not answer.
+    Store {
+        /// What it said last.
+        error: String,
+    },
+    /// The ownership ran out before it could be renewed.
+    LeaseLost,
+}
+
+impl std::fmt::Display for StallReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::CaughtUp => f.write_str("caught up"),
+            Self::Standby => f.write_str("standby"),
+            Self::Paused => f.write_str("paused"),
+            Self::WindowFull => f.write_str("window full"),
+            Self::NoPermit { executor } => write!(f, "no permit ({executor})"),
+            Self::InlineBarrier => f.write_str("inline barrier"),
+            Self::BackingOff => f.write_str("backing off"),
+            Self::Store { error } => write!(f, "store ({error})"),
+            Self::LeaseLost => f.write_str("lease lost"),
+        }
+    }
+}
+
+/// Counted since the process began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConsumerCounters {
+    /// Deliveries whose handler began, further attempts included.
+    pub started: u64,
+    /// Deliveries settled, whatever the way.
+    pub settled: u64,
+    /// Of those: handlers that said `Skip`.
+    pub skipped: u64,
+    /// Of those: dead letters stored.
+    pub dead_lettered: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Of those: for want of something outside.
+    pub transient: u64,
+    /// Waits for a permit that ended without one. The figure to alert on.
+    pub rejected: u64,
+    /// Checkpoints stored.
+    pub checkpoints: u64,
+}
+
+/// A consumer at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConsumerStatus {
+    /// Which one.
+    pub consumer: Arc<ConsumerId>,
+    /// The ownership; 0 while another instance owns it.
+    pub epoch: Epoch,
+    /// `None`: it moves.
+    pub reason: Option<StallReason>,
+    /// Everything up to here is settled.
+    pub watermark: Option<Position>,
+    /// The highest position started.
+    pub reach: Option<Position>,
+    /// How far was read.
+    pub read_to: Option<Position>,
+    /// Handlers that run.
+    pub in_flight: usize,
+    /// Deliveries read and not settled.
+    pub open: usize,
+    /// Deliveries that would run again if the process died now.
+    pub exposure: usize,
+    /// Since the process began.
+    pub counters: ConsumerCounters,
+    /// The latest failures.
+    pub errors: Arc<ErrorHistory>,
+}
+
+impl ConsumerStatus {
+    /// Of a consumer that has not begun.
+    #[must_use]
+    pub fn new(consumer: Arc<ConsumerId>) -> Self {
+        Self {
+            consumer,
+            epoch: Epoch(0),
+            reason: Some(StallReason::Standby),
+            watermark: None,
+            reach: None,
+            read_to: None,
+            in_flight: 0,
+            open: 0,
+            exposure: 0,
+            counters: ConsumerCounters::default(),
+            errors: Arc::default(),
+        }
+    }
+}
+
+/// Where a consumer puts its status and others read it.
+#[derive(Debug, Clone)]
+pub struct StatusCell(Arc<watch::Sender<ConsumerStatus>>);
+
+impl StatusCell {
+    /// Of a consumer that has not begun.
+    #[must_use]
+    pub fn new(consumer: Arc<ConsumerId>) -> Self {
+        Self(Arc::new(watch::Sender::new(ConsumerStatus::new(consumer))))
+    }
+
+    /// The latest.
+    #[must_use]
+    pub fn get(&self) -> ConsumerStatus {
+        self.0.borrow().clone()
+    }
+
+    /// Follows every change.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<ConsumerStatus> {
+        self.0.subscribe()
+    }
+
+    /// Changes it; watchers hear of it only if it is different.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut ConsumerStatus)) {
+        self.0.send_if_modified(|status| {
+            let before = status.clone();
+            change(status);
+            *status != before
+        });
+    }
+}
+
+/// How far a stop has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopPhase {
+    /// No stop was asked for.
+    Run,
+    /// Nothing more begins; what runs may finish.
+    Drain,
+    /// The deadline is over: no outcome is recorded any more.
+    Abandon,
+}

@@ -1,0 +1,224 @@
+//! One consumer over time: wait for the ownership, work while it lasts, give it back.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::sync::{oneshot, watch};
+
+use crate::clock::monotonic;
+use crate::cluster::{HeldLease, Keeper};
+use crate::component::HookDef;
+use crate::consumer::{ConsumerProcessor, Ended, ProcessorConfig, StallReason, StopPhase};
+use crate::context::{ConsumerScope, Stop};
+use crate::error::{BoxError, RunError, StoreError, StoreErrorKind};
+use crate::policy::RetryPolicy;
+use crate::source::PositionCheck;
+use crate::store::{ConsumerLock, ConsumerState, Settlement};
+
+/// How often a consumer asks whether its owner is gone, or whether it is still paused.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Pauses after a store failed, or an `#[on_start]` hook: 200 ms, doubling, at most 30 s.
+const PAUSE: RetryPolicy =
+    RetryPolicy { retries: None, delay: Duration::from_millis(200), max_delay: Duration::from_secs(30) };
+
+/// Everything one consumer needs from ownership to ownership.
+pub(super) struct Ownership {
+    pub(super) config: ProcessorConfig,
+    pub(super) lock: Arc<dyn ConsumerLock>,
+    pub(super) keeper: Arc<Keeper>,
+    /// Told once: it works, it stands by, or its hook refused.
+    pub(super) begun: Option<oneshot::Sender<Result<(), RunError>>>,
+}
+
+enum Acquired {
+    Owned(HeldLease, ConsumerState),
+    Standby(ConsumerState),
+    Paused(HeldLease),
+}
+
+impl Ownership {
+    /// Until the stop. Answers who still runs.
+    pub(super) async fn run(mut self) -> Vec<String> {
+        let mut failures = 0;
+        while self.phase() == StopPhase::Run {
+            let pause = match self.acquire().await {
+                Ok(Acquired::Owned(lease, state)) => {
+                    failures = 0;
+                    if let Some(stragglers) = self.work(lease, state).await {
+                        return stragglers;
+                    }
+                    // It was lost. The next owner, or this one again, in its turn.
+                    PAUSE.backoff(1, fastrand::f64())
+                }
+                Ok(Acquired::Standby(state)) => {
+                    failures = 0;
+                    self.tell(Ok(()));
+                    self.show_standby(&state);
+                    ASK_AGAIN
+                }
+                Ok(Acquired::Paused(lease)) => {
+                    self.tell(Ok(()));
+                    self.wait_paused(lease).await;
+                    Duration::ZERO
+                }
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(consumer = %self.config.plan.id, error = &error as &dyn std::error::Error, "cannot begin");
+                    self.show(StallReason::Store { error: error.to_string() });
+                    PAUSE.backoff(failures, fastrand::f64())
+                }
+            };
+            self.pause(pause).await;
+        }
+        Vec::new()
+    }
+
+    fn phase(&self) -> StopPhase {
+        *self.config.stop.borrow()
+    }
+
+    fn show(&self, reason: StallReason) {
+        self.config.status.update(|status| status.reason = Some(reason));
+    }
+
+    fn show_standby(&self, state: &ConsumerState) {
+        self.config.status.update(|status| {
+            status.reason = Some(StallReason::Standby);
+            if let Some(checkpoint) = &state.checkpoint {
+                status.watermark.clone_from(&checkpoint.watermark);
+                status.reach.clone_from(&checkpoint.reach);
+            }
+        });
+    }
+
+    fn tell(&mut self, result: Result<(), RunError>) {
+        if let Some(begun) = self.begun.take() {
+            // A supervisor that does not listen any more is stopping.
+            let _ = begun.send(result);
+        }
+    }
+
+    /// Wakes at once on stop.
+    async fn pause(&mut self, pause: Duration) {
+        tokio::select! {
+            _ = self.config.stop.wait_for(|phase| *phase != StopPhase::Run) => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+
+    async fn acquire(&self) -> Result<Acquired, StoreError> {
+        let (config, lock, keeper) = (self.config.clone(), Arc::clone(&self.lock), Arc::clone(&self.keeper));
+        // In a task of its own: whoever waits may go away, the statements may not.
+        self.config.tasks.run(async move { acquire(&config, lock.as_ref(), &keeper).await }).await
+    }
+
+    async fn wait_paused(&mut self, lease: HeldLease) {
+        self.show(StallReason::Paused);
+        while self.phase() == StopPhase::Run && lease.is_valid() {
+            self.pause(ASK_AGAIN).await;
+            let (state, plan) = (Arc::clone(&self.config.state), Arc::clone(&self.config.plan));
+            let loaded = self.config.tasks.run(async move { state.load(&plan.id).await }).await;
+            if loaded.is_ok_and(|state| state.enabled) {
+                break;
+            }
+        }
+        self.release(lease).await;
+    }
+
+    /// `None`: the ownership was lost.
+    async fn work(&mut self, lease: HeldLease, state: ConsumerState) -> Option<Vec<String>> {
+        if let Some(hook) = self.config.plan.on_start.filter(|_| !state.started)
+            && let Err(source) = self.run_hook(hook, &lease).await
+        {
+            let plan = &self.config.plan;
+            let error = RunError::OnStart {
+                hook: format!("{}::{}", plan.id.component, hook.method),
+                component: plan.id.component.to_string(),
+                source,
+            };
+            tracing::error!(consumer = %plan.id, error = &error as &dyn std::error::Error, "cannot begin");
+            self.show(StallReason::Store { error: error.to_string() });
+            self.tell(Err(error));
+            self.release(lease).await;
+            self.pause(ASK_AGAIN).await;
+            return None;
+        }
+        self.tell(Ok(()));
+        tracing::info!(consumer = %self.config.plan.id, epoch = %lease.lease().epoch, "owned");
+        let given = lease.lease().clone();
+        match ConsumerProcessor::new(&self.config, lease, state).run().await {
+            Ended::Stopped { stragglers } if stragglers.is_empty() => {
+                self.give_back(given).await;
+                Some(stragglers)
+            }
+            // Work is in flight: the lease is left to expire.
+            Ended::Stopped { stragglers } => {
+                Some(stragglers.into_iter().map(|straggler| format!("{}: {straggler}", self.config.plan.id)).collect())
+            }
+            Ended::Lost => {
+                self.show(StallReason::LeaseLost);
+                // Nothing of it is in flight any more. If only the state store saw a later epoch, the lock is still
+                // ours, and in everybody's way.
+                self.give_back(given).await;
+                None
+            }
+        }
+    }
+
+    async fn run_hook(&self, hook: HookDef, lease: &HeldLease) -> Result<(), BoxError> {
+        let scope = Arc::new(ConsumerScope {
+            consumer: Arc::clone(&self.config.plan.id),
+            component: Arc::clone(&self.config.plan.component),
+            deps: self.config.deps.clone(),
+            stop: Stop::new(watch::channel(false).1),
+        });
+        let (state, lease) = (Arc::clone(&self.config.state), lease.lease().clone());
+        self.config
+            .tasks
+            .run(async move {
+                let called = AssertUnwindSafe(async { (hook.invoke)(scope).await }).catch_unwind().await;
+                called.map_err(|_| "it panicked")??;
+                let settlement = Settlement { started: true, ..Settlement::default() };
+                Ok(state.settle(&lease, settlement).await?)
+            })
+            .await
+    }
+
+    async fn release(&self, lease: HeldLease) {
+        let given = lease.lease().clone();
+        drop(lease);
+        self.give_back(given).await;
+    }
+
+    async fn give_back(&self, lease: crate::store::Lease) {
+        let lock = Arc::clone(&self.lock);
+        let released = self.config.tasks.run(async move { lock.release(&lease).await }).await;
+        if let Err(error) = released {
+            tracing::warn!(consumer = %self.config.plan.id, error = &error as &dyn std::error::Error,
+                "the ownership could not be given back; it will expire");
+        }
+    }
+}
+
+async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Keeper) -> Result<Acquired, StoreError> {
+    let id = &config.plan.id;
+    let state = config.state.load(id).await?;
+    let asked_at = monotonic();
+    let Some(lease) = lock.acquire(id, state.epoch).await? else { return Ok(Acquired::Standby(state)) };
+    let held = keeper.hold(lease.clone(), asked_at);
+    // The epoch reaches the state store before anything is read there: what an earlier owner still writes is
+    // either in what is read next, or refused.
+    config.state.settle(&lease, Settlement::default()).await?;
+    let state = config.state.load(id).await?;
+    if let Some(reach) = state.checkpoint.as_ref().and_then(|checkpoint| checkpoint.reach.as_ref())
+        && let PositionCheck::HistoryLost(why) = config.source.validate(reach).await?
+    {
+        lock.release(&lease).await?;
+        return Err(StoreError::new(StoreErrorKind::Missing, config.source.describe())
+            .detail(format!("the checkpoint of `{id}` is not of this log: {why}")));
+    }
+    Ok(if state.enabled { Acquired::Owned(held, state) } else { Acquired::Paused(held) })
+}

@@ -1,0 +1,297 @@
+//! The fair pool of permits that every bounded executor is built on.
+//!
+//! [`Tickets`] decides and knows neither locks nor time; [`Permits`] is the shell that waits.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::{oneshot, watch};
+
+use super::{Admission, ExecutorStats, Permit, PermitPool, Work};
+use crate::identity::ConsumerId;
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+
+/// Who waits, in which turn, and how many permits are out. `T` is what a waiting ticket carries.
+#[derive(Debug)]
+pub(super) struct Tickets<T> {
+    capacity: usize,
+    in_use: usize,
+    /// Consumers with waiting tickets; the first is served next and then goes to the end.
+    lines: VecDeque<Line<T>>,
+    next: u64,
+    closed: bool,
+    admitted: u64,
+    rejected: u64,
+    peak: usize,
+}
+
+#[derive(Debug)]
+struct Line<T> {
+    consumer: Arc<ConsumerId>,
+    tickets: VecDeque<(u64, T)>,
+}
+
+/// The answer to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// A permit is out.
+    Granted,
+    /// None is free: queue up.
+    Wait,
+    /// Closed.
+    Refused,
+}
+
+impl<T> Tickets<T> {
+    pub(super) const fn new(capacity: usize) -> Self {
+        Self { capacity, in_use: 0, lines: VecDeque::new(), next: 0, closed: false, admitted: 0, rejected: 0, peak: 0 }
+    }
+
+    /// Asks for a permit now. Never goes past somebody who waits.
+    pub(super) fn ask(&mut self) -> Asked {
+        if self.closed {
+            self.rejected += 1;
+            return Asked::Refused;
+        }
+        if self.in_use < self.capacity && self.lines.is_empty() {
+            self.grant();
+            return Asked::Granted;
+        }
+        Asked::Wait
+    }
+
+    /// Queues up behind the consumer's own tickets and answers the ticket's number.
+    pub(super) fn queue(&mut self, consumer: &Arc<ConsumerId>, ticket: T) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        let same = |line: &&mut Line<T>| Arc::ptr_eq(&line.consumer, consumer) || line.consumer == *consumer;
+        match self.lines.iter_mut().find(same) {
+            Some(line) => line.tickets.push_back((number, ticket)),
+            None => {
+                let tickets = VecDeque::from([(number, ticket)]);
+                self.lines.push_back(Line { consumer: Arc::clone(consumer), tickets });
+            }
+        }
+        number
+    }
+
+    /// Takes a ticket out of its queue; `None` if it is no longer there.
+    pub(super) fn withdraw(&mut self, number: u64) -> Option<T> {
+        for (at, line) in self.lines.iter_mut().enumerate() {
+            if let Some(place) = line.tickets.iter().position(|(other, _)| *other == number) {
+                let (_, ticket) = line.tickets.remove(place)?;
+                if line.tickets.is_empty() {
+                    let _ = self.lines.remove(at);
+                }
+                return Some(ticket);
+            }
+        }
+        None
+    }
+
+    /// A permit came back. It passes to the next ticket in turn, if there is one.
+    pub(super) fn give_back(&mut self) -> Option<T> {
+        self.in_use -= 1;
+        let mut line = self.lines.pop_front()?;
+        let ticket = line.tickets.pop_front().map(|(_, ticket)| ticket);
+        if !line.tickets.is_empty() {
+            self.lines.push_back(line);
+        }
+        self.grant();
+        ticket
+    }
+
+    /// Refuses everything from now on and answers who waited.
+    pub(super) fn close(&mut self) -> Vec<T> {
+        self.closed = true;
+        let waiting: Vec<T> = self.lines.drain(..).flat_map(|line| line.tickets).map(|(_, ticket)| ticket).collect();
+        self.rejected += waiting.len() as u64;
+        waiting
+    }
+
+    pub(super) const fn reject(&mut self) {
+        self.rejected += 1;
+    }
+
+    pub(super) const fn is_idle(&self) -> bool {
+        self.closed && self.in_use == 0
+    }
+
+    fn grant(&mut self) {
+        self.in_use += 1;
+        self.admitted += 1;
+        self.peak = self.peak.max(self.in_use);
+    }
+}
+
+/// A pool of permits. A permit travels inside the answer to a ticket, so one that nobody picks up gives itself back.
+pub(super) struct Permits {
+    tickets: Mutex<Tickets<oneshot::Sender<Permit>>>,
+    completed: AtomicU64,
+    /// Turns true once the pool is closed and every permit is back.
+    idle: watch::Sender<bool>,
+    this: Weak<Self>,
+}
+
+impl Permits {
+    pub(super) fn new(capacity: usize) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            tickets: Mutex::new(Tickets::new(capacity)),
+            completed: AtomicU64::new(0),
+            idle: watch::Sender::new(false),
+            this: Weak::clone(this),
+        })
+    }
+
+    fn permit(&self) -> Option<Permit> {
+        // Never `None` while somebody calls a method of it: pools live in an `Arc` only.
+        Some(Permit::new(self.this.upgrade()?, 0))
+    }
+
+    /// Waits for a permit; `None` after `admission.wait`, or once closed. Cancel-safe.
+    pub(super) async fn admit(&self, admission: Admission) -> Option<Permit> {
+        let (asked, ticket) = {
+            let mut tickets = lock(&self.tickets);
+            match tickets.ask() {
+                Asked::Wait if admission.wait.is_zero() => {
+                    tickets.reject();
+                    (Asked::Refused, None)
+                }
+                Asked::Wait => {
+                    let (grant, granted) = oneshot::channel();
+                    let number = tickets.queue(&admission.consumer, grant);
+                    (Asked::Wait, Some(Ticket { pool: self, number, queued: true, granted }))
+                }
+                asked => (asked, None),
+            }
+        };
+        match (asked, ticket) {
+            (Asked::Granted, _) => self.permit(),
+            (Asked::Wait, Some(ticket)) => ticket.wait(admission.wait).await,
+            _ => None,
+        }
+    }
+
+    /// Refuses new admissions; who waits gets `None`.
+    pub(super) fn refuse(&self) {
+        let (waiting, idle) = {
+            let mut tickets = lock(&self.tickets);
+            (tickets.close(), tickets.is_idle())
+        };
+        drop(waiting);
+        if idle {
+            self.idle.send_replace(true);
+        }
+    }
+
+    /// Waits until it is closed and every permit is back. Cancel-safe.
+    pub(super) async fn idle(&self) {
+        // The sender is `self`.
+        let _ = self.idle.subscribe().wait_for(|idle| *idle).await;
+    }
+
+    pub(super) fn stats(&self) -> ExecutorStats {
+        let tickets = lock(&self.tickets);
+        ExecutorStats {
+            in_flight: tickets.in_use,
+            admitted: tickets.admitted,
+            rejected: tickets.rejected,
+            completed: self.completed.load(Ordering::Relaxed),
+            peak: tickets.peak,
+        }
+    }
+
+    /// What an executor runs: the work, with its permit held to the end, whatever the end is.
+    pub(super) fn spend(self: &Arc<Self>, permit: Permit, work: Work) -> impl Future<Output = ()> + Send + 'static {
+        let spending = Spending { pool: Arc::clone(self), work: Some(work.future), permit: Some(permit) };
+        async move {
+            let mut spending = spending;
+            if let Some(work) = spending.work.as_mut() {
+                work.await;
+            }
+        }
+    }
+}
+
+impl PermitPool for Permits {
+    fn give_back(&self, _slot: usize) {
+        let (next, idle) = {
+            let mut tickets = lock(&self.tickets);
+            (tickets.give_back(), tickets.is_idle())
+        };
+        if let Some(next) = next
+            && let Some(permit) = self.permit()
+        {
+            // A receiver that is gone hands the permit back to us, and its drop passes it on.
+            drop(next.send(permit));
+        }
+        if idle {
+            self.idle.send_replace(true);
+        }
+    }
+}
+
+/// A place in the queue. Dropping it leaves the queue; a permit that was already sent comes back with the channel.
+struct Ticket<'a> {
+    pool: &'a Permits,
+    number: u64,
+    /// May still stand in the queue.
+    queued: bool,
+    granted: oneshot::Receiver<Permit>,
+}
+
+impl Ticket<'_> {
+    async fn wait(mut self, at_most: std::time::Duration) -> Option<Permit> {
+        tokio::select! {
+            biased;
+            granted = &mut self.granted => {
+                self.queued = false;
+                // An error: the pool was closed, and counted us.
+                granted.ok()
+            }
+            () = tokio::time::sleep(at_most) => {
+                self.queued = false;
+                let withdrawn = {
+                    let mut tickets = lock(&self.pool.tickets);
+                    let withdrawn = tickets.withdraw(self.number);
+                    if withdrawn.is_some() {
+                        tickets.reject();
+                    }
+                    withdrawn
+                };
+                // Out of the queue without our doing: a permit is under way, or the pool was closed.
+                if withdrawn.is_some() { None } else { (&mut self.granted).await.ok() }
+            }
+        }
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if self.queued {
+            // Before the receiver goes: whoever is found in the queue can be reached, but for one that leaves right
+            // now. The sender drops after the lock: it may wake somebody.
+            let withdrawn = lock(&self.pool.tickets).withdraw(self.number);
+            drop(withdrawn);
+        }
+    }
+}
+
+/// Work under way. Fields drop in this order: the work with all it holds, then the permit.
+struct Spending {
+    pool: Arc<Permits>,
+    work: Option<futures_util::future::BoxFuture<'static, ()>>,
+    permit: Option<Permit>,
+}
+
+impl Drop for Spending {
+    fn drop(&mut self) {
+        self.work = None;
+        self.pool.completed.fetch_add(1, Ordering::Relaxed);
+        self.permit = None;
+    }
+}
+
+#[cfg(test)]
+#[path = "permits_tests.rs"]
+mod tests;

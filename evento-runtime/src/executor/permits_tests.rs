@@ -1,0 +1,165 @@
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use proptest::prelude::*;
+
+use super::*;
+use crate::identity::ContextPattern;
+
+fn consumer(name: &str) -> Arc<ConsumerId> {
+    Arc::new(ConsumerId { bundle: "b".into(), component: name.into(), version: 1, context: ContextPattern::All })
+}
+
+fn admission(name: &str) -> Admission {
+    Admission { consumer: consumer(name), key: None, wait: Duration::from_secs(3_600) }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ask(usize),
+    GiveBack,
+    Withdraw(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![3 => (0..3_usize).prop_map(Step::Ask), 3 => Just(Step::GiveBack), 1 => (0..8_usize).prop_map(Step::Withdraw)]
+}
+
+proptest! {
+    #[test]
+    fn tickets_are_served_in_turn_and_never_above_capacity(capacity in 1..4_usize, steps in proptest::collection::vec(step(), 0..200)) {
+        let names = [consumer("a"), consumer("b"), consumer("c")];
+        let mut tickets: Tickets<usize> = Tickets::new(capacity);
+        let mut held = 0;
+        let mut waiting: Vec<(u64, usize)> = Vec::new();
+        // How often another consumer was served since this one began to wait.
+        let mut passed: HashMap<usize, usize> = HashMap::new();
+        for step in steps {
+            match step {
+                Step::Ask(who) => match tickets.ask() {
+                    Asked::Granted => {
+                        prop_assert!(waiting.is_empty(), "went past somebody who waits");
+                        held += 1;
+                    }
+                    Asked::Wait => {
+                        let number = tickets.queue(&names[who], who);
+                        waiting.push((number, who));
+                        passed.entry(who).or_insert(0);
+                    }
+                    Asked::Refused => prop_assert!(false),
+                },
+                Step::GiveBack if held > 0 => {
+                    held -= 1;
+                    if let Some(who) = tickets.give_back() {
+                        held += 1;
+                        let first = waiting.iter().position(|(_, other)| *other == who).unwrap();
+                        waiting.remove(first);
+                        for (other, count) in &mut passed {
+                            if *other != who {
+                                *count += 1;
+                                prop_assert!(*count <= 2, "with three consumers nobody waits for more than two");
+                            }
+                        }
+                        passed.remove(&who);
+                        if waiting.iter().any(|(_, other)| *other == who) {
+                            passed.insert(who, 0);
+                        }
+                    } else {
+                        prop_assert!(waiting.is_empty());
+                    }
+                }
+                Step::GiveBack => {}
+                Step::Withdraw(at) => {
+                    if let Some((number, who)) = waiting.get(at).copied() {
+                        prop_assert_eq!(tickets.withdraw(number), Some(who));
+                        prop_assert_eq!(tickets.withdraw(number), None);
+                        waiting.remove(at);
+                        if !waiting.iter().any(|(_, other)| *other == who) {
+                            passed.remove(&who);
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(tickets.in_use, held);
+            prop_assert!(held <= capacity);
+        }
+        let left: HashSet<usize> = tickets.close().into_iter().collect();
+        prop_assert_eq!(left, waiting.iter().map(|(_, who)| *who).collect::<HashSet<_>>());
+        prop_assert_eq!(tickets.ask(), Asked::Refused);
+    }
+
+    /// Every mix of polling, dropping and giving back: nothing leaks, nobody is forgotten.
+    #[test]
+    fn dropped_waits_leak_nothing(capacity in 1..3_usize, steps in proptest::collection::vec((0..4_u8, 0..6_usize), 0..120)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _inside = runtime.enter();
+        let pool = Permits::new(capacity);
+        let mut waits: Vec<BoxFuture<'_, Option<Permit>>> = Vec::new();
+        let mut held: Vec<Permit> = Vec::new();
+        for (what, at) in steps {
+            match what {
+                0 => waits.push(pool.admit(admission(["x", "y"][at % 2])).boxed()),
+                1 if !waits.is_empty() => {
+                    let at = at % waits.len();
+                    if let Some(permit) = (&mut waits[at]).now_or_never() {
+                        held.push(permit.unwrap());
+                        drop(waits.remove(at));
+                    }
+                }
+                2 if !waits.is_empty() => {
+                    let at = at % waits.len();
+                    drop(waits.remove(at));
+                }
+                3 => drop(held.pop()),
+                _ => {}
+            }
+            prop_assert!(held.len() <= capacity);
+        }
+        drop(waits);
+        drop(held);
+        prop_assert_eq!(pool.stats().in_flight, 0);
+        prop_assert!(lock(&pool.tickets).lines.is_empty());
+        for _ in 0..capacity {
+            held_now(&pool);
+        }
+    }
+}
+
+fn held_now(pool: &Arc<Permits>) {
+    let permit = pool.admit(admission("z")).now_or_never().flatten();
+    assert!(permit.is_some());
+}
+
+#[tokio::test]
+async fn a_permit_sent_to_a_dropped_wait_goes_to_the_next() {
+    let pool = Permits::new(1);
+    let first = pool.admit(admission("a")).await.unwrap();
+    let mut second = pool.admit(admission("b")).boxed();
+    let mut third = pool.admit(admission("c")).boxed();
+    assert!((&mut second).now_or_never().is_none());
+    assert!((&mut third).now_or_never().is_none());
+    drop(first);
+    // Granted, not picked up.
+    drop(second);
+    assert!(third.now_or_never().flatten().is_some());
+    assert_eq!(pool.stats().in_flight, 0);
+    assert_eq!(pool.stats().peak, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_after_its_time_and_counts_once() {
+    let pool = Permits::new(1);
+    let held = pool.admit(admission("a")).await.unwrap();
+    let before = tokio::time::Instant::now();
+    let wait = Duration::from_secs(5);
+    assert!(pool.admit(Admission { wait, ..admission("b") }).await.is_none());
+    assert_eq!(before.elapsed(), wait);
+    assert!(pool.admit(Admission { wait: Duration::ZERO, ..admission("b") }).await.is_none());
+    assert_eq!(pool.stats().rejected, 2);
+    drop(held);
+    assert!(pool.admit(admission("b")).await.is_some());
+    let stats = pool.stats();
+    assert_eq!((stats.in_flight, stats.admitted, stats.rejected), (0, 2, 2));
+}
