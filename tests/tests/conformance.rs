@@ -1,5 +1,13 @@
 //! Every store passes the same cases, by the same names.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "these are tests, their helpers included"
+)]
+
 use evento_runtime::conformance::Fixture;
 use evento_runtime::store::{MemoryStore, Sqlite, Store, StoreConfig, Stores};
 

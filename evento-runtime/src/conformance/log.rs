@@ -369,6 +369,13 @@ pub async fn positions_of_another_history_are_found_out(fixture: Fixture) {
     assert_eq!(store.validate(&appended.last).await.unwrap(), PositionCheck::Usable);
     let above = Position::from_u64(appended.last.as_u64().unwrap() + 1);
     assert!(matches!(store.validate(&above).await.unwrap(), PositionCheck::HistoryLost(_)));
+    // Of another kind of source. Reading on from it would skip everything, so it is refused.
+    for foreign in [&[0_u8][..], &[0; 12], &[255]] {
+        let foreign = Position::from_bytes(foreign).unwrap();
+        assert!(matches!(store.validate(&foreign).await.unwrap(), PositionCheck::HistoryLost(_)));
+        let refused = store.fetch(Some(&foreign), MANY, &EventFilter::all()).await.unwrap_err();
+        assert_eq!(refused.kind(), crate::StoreErrorKind::Corrupt);
+    }
 }
 
 /// An append through one instance wakes the readers of the other.

@@ -5,7 +5,7 @@
 //! evento_runtime::conformance!(my_store, crate::mine);
 //! ```
 //!
-//! The macro makes one named `#[tokio::test]` per case.
+//! The macro makes one named `#[tokio::test]` per case; your tests need tokio with `macros` and `rt-multi-thread`.
 
 #![allow(
     clippy::unwrap_used,

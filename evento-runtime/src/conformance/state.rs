@@ -264,7 +264,7 @@ pub async fn forgotten_is_gone_but_for_the_epoch(fixture: Fixture) {
         assert_eq!(store.stores.dead_letters.count(id).await.unwrap(), 0);
         assert_eq!(settle(store, id, 6, Settlement::default()).await, Err(StoreErrorKind::Fenced));
     }
-    assert_eq!(state.consumers("orders").await.unwrap(), [stays.clone()]);
+    assert_eq!(state.consumers("orders").await.unwrap(), std::slice::from_ref(&stays));
     assert_eq!(load(store, &stays).await.checkpoint, Some(checkpoint(1, 1, &[])));
     assert_eq!(store.stores.dead_letters.count(&stays).await.unwrap(), 1);
     assert_eq!(state.forget("orders", "A", 1).await.unwrap(), 0);

@@ -83,10 +83,7 @@ impl Log {
     }
 
     pub(crate) fn validate(&self, position: &Position) -> PositionCheck {
-        match self.head() {
-            Some(head) if *position <= head => PositionCheck::Usable,
-            head => PositionCheck::history_lost(position, head.as_ref()),
-        }
+        PositionCheck::of_number(position, self.head().as_ref())
     }
 
     fn known(&self, id: EventId) -> Option<KnownEvent<'_>> {

@@ -13,7 +13,7 @@ pub use filter::EventFilter;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::error::{AppendError, StoreError};
+use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{Position, StoredEvent};
 
 /// How much a fetch may return.
@@ -47,9 +47,26 @@ pub enum PositionCheck {
     HistoryLost(String),
 }
 
+/// What reading from a position says that this source cannot have given out.
+pub(crate) fn foreign_position(store: &str, position: &Position) -> StoreError {
+    let detail = format!("position {position} is not one of this log; it belongs to another source");
+    StoreError::new(StoreErrorKind::Corrupt, store).detail(detail)
+}
+
 impl PositionCheck {
+    /// For a log whose positions are numbers.
+    pub(crate) fn of_number(position: &Position, head: Option<&Position>) -> Self {
+        match head {
+            _ if position.as_u64().is_none() => {
+                Self::HistoryLost(format!("the checkpoint stands at {position}, which another source gave out"))
+            }
+            Some(head) if position <= head => Self::Usable,
+            head => Self::history_lost(position, head),
+        }
+    }
+
     /// What a source says whose head is below a stored position.
-    pub(crate) fn history_lost(position: &Position, head: Option<&Position>) -> Self {
+    fn history_lost(position: &Position, head: Option<&Position>) -> Self {
         Self::HistoryLost(match head {
             Some(head) => format!("the checkpoint stands at {position}, the log ends at {head}"),
             None => format!("the checkpoint stands at {position}, the log is empty"),

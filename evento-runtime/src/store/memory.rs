@@ -19,7 +19,9 @@ use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{EventId, Position, StoredEvent};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::source::memory::Log;
-use crate::source::{Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck};
+use crate::source::{
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
+};
 use crate::sync::{Mutex, lock};
 
 /// Configuration of a new, empty store in memory. What it holds ends with the bundle.
@@ -194,6 +196,9 @@ impl EventSource for MemoryStore {
         limits: FetchLimits,
         filter: &EventFilter,
     ) -> Result<Batch, StoreError> {
+        if let Some(foreign) = after.filter(|after| after.as_u64().is_none()) {
+            return Err(foreign_position(NAME, foreign));
+        }
         Ok(self.with(|data| data.log.fetch(after, limits, filter)))
     }
 

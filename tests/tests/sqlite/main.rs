@@ -1,5 +1,14 @@
 //! What only SQLite has: files, processes, the one writer.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "these are tests, their helpers included"
+)]
+
 mod child;
 mod errors;
 mod files;

@@ -69,6 +69,7 @@ async fn an_expired_lease_is_taken_at_the_second_look() {
     assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none());
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "first look");
+    assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "too soon");
     tokio::time::sleep(Duration::from_millis(60)).await;
     // It was only slow: a renewal in between keeps it.
     assert_eq!(mine.renew(std::slice::from_ref(&lost)).await.unwrap(), [true]);

@@ -47,6 +47,11 @@ async fn a_task_that_holds_the_writer_is_told_so() {
         store.append("k", Expected::Any, [event([1])]).await.unwrap();
         store.release(&lease).await.unwrap();
     };
+    // Within the work of a transaction, which runs in a task of the store.
+    let (writer, inner) = (store.writer(), store.clone());
+    let nested = writer.transaction(move |_| Box::pin(async move { inner.writer().acquire().await.map(drop) }));
+    let refused = nested.await.unwrap_err();
+    assert!(refused.to_string().contains("has one writer"), "{refused}");
     // Outside of tasks, and within one.
     check(&store).await;
     let inner = store.clone();

@@ -56,8 +56,8 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) fn new(after: Option<&Position>, limits: FetchLimits, filter: &EventFilter) -> Self {
-        let after = after.map_or(Some(0), number_of).unwrap_or(i64::MAX);
+    /// After a position; 0 for the beginning.
+    pub(crate) fn new(after: i64, limits: FetchLimits, filter: &EventFilter) -> Self {
         Self { after, limits: FetchLimits { events: limits.events.max(1), ..limits }, filter: filter.clone() }
     }
 

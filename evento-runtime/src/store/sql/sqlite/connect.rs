@@ -17,8 +17,8 @@ use crate::store::sql::session::Session as _;
 /// One file per step, applied in this order; never changed once released.
 const MIGRATIONS: [&str; 1] = [include_str!("../../../../migrations/sqlite/0001_core.sql")];
 
-/// The WAL switch and the schema are waited for longer than a write: five processes may open a new file at once.
-const OPENING: Duration = Duration::from_secs(30);
+/// The WAL switch is waited for at least so long: many processes may open a new file at once.
+const SWITCHING: Duration = Duration::from_secs(5);
 
 pub(super) fn options(config: &Sqlite, path: &Path, create: bool) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
@@ -33,31 +33,49 @@ pub(super) fn options(config: &Sqlite, path: &Path, create: bool) -> SqliteConne
         .disable_statement_logging()
 }
 
+/// A connection to a file that is there.
 pub(super) async fn connect(options: &SqliteConnectOptions, name: &Arc<str>) -> Result<SqliteConnection, StoreError> {
+    open(options, name, false).await
+}
+
+/// The first connection, which may make the file.
+pub(super) async fn create(options: &SqliteConnectOptions, name: &Arc<str>) -> Result<SqliteConnection, StoreError> {
+    open(options, name, true).await
+}
+
+async fn open(
+    options: &SqliteConnectOptions,
+    name: &Arc<str>,
+    may_create: bool,
+) -> Result<SqliteConnection, StoreError> {
     options.connect().await.map_err(|error| {
         let error = failed(name, error);
         let path = options.get_filename();
+        let instead = |kind| StoreError::new(kind, &**name);
+        // SQLite says "cannot open" for all of these.
         match error.kind() {
-            // SQLite says "cannot open" for all of these.
             StoreErrorKind::Denied if path.is_dir() => {
-                StoreError::new(StoreErrorKind::NotADatabase, &**name).detail("it is a folder").caused_by(error)
+                instead(StoreErrorKind::NotADatabase).detail("it is a folder").caused_by(error)
             }
-            StoreErrorKind::Denied if !path.exists() && !may_be_made(path) => {
-                StoreError::new(StoreErrorKind::Missing, &**name).caused_by(error)
-            }
+            StoreErrorKind::Denied if is_missing(path, may_create) => instead(StoreErrorKind::Missing).caused_by(error),
             _ => error,
         }
     })
 }
 
-fn may_be_made(path: &Path) -> bool {
-    path.parent().is_some_and(Path::is_dir)
+fn is_missing(path: &Path, may_create: bool) -> bool {
+    let may_be_made = may_create && path.parent().is_some_and(Path::is_dir);
+    !path.exists() && !may_be_made
 }
 
 /// Brings the file to write-ahead logging and the current schema, and makes sure that it can be written.
-pub(super) async fn prepare(connection: &mut SqliteConnection, name: &Arc<str>) -> Result<(), StoreError> {
+pub(super) async fn prepare(
+    connection: &mut SqliteConnection,
+    name: &Arc<str>,
+    busy_timeout: Duration,
+) -> Result<(), StoreError> {
     let mut session = SqliteSession::new(connection, name);
-    let until = SystemClock.instant() + OPENING;
+    let until = SystemClock.instant() + busy_timeout.max(SWITCHING);
     // The switch fails at once while another process looks at the file: the busy time-out does not apply to it.
     while let Err(error) = session.run("PRAGMA journal_mode = WAL").await {
         if error.kind() != StoreErrorKind::Busy || SystemClock.instant() >= until {

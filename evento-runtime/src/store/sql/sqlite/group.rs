@@ -135,12 +135,15 @@ async fn drain(shared: &Shared) {
     }
     let mut held = match turn {
         Ok(held) => held,
-        Err(error) => return refuse(&jobs, error),
+        Err(error) => return refuse(&jobs, &error),
     };
     if let Err(error) = shared.writer.ready(&mut held).await {
-        return refuse(&jobs, error);
+        return refuse(&jobs, &error);
     }
+    // A job that asks for the writer would wait for itself.
+    let holding = shared.writer.hold();
     commit_together(shared, &mut held, jobs).await;
+    drop(holding);
 }
 
 async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
@@ -149,7 +152,7 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
         if is_broken(&error) {
             held.found_broken();
         }
-        return refuse(&jobs, error);
+        return refuse(&jobs, &error);
     }
     let alone = jobs.len() == 1;
     let mut ran = Vec::with_capacity(jobs.len());
@@ -218,8 +221,8 @@ async fn run_one(
     }
 }
 
-fn refuse(jobs: &[Job], error: StoreError) {
+fn refuse(jobs: &[Job], error: &StoreError) {
     for job in jobs {
-        (job.refuse)(again(&error));
+        (job.refuse)(again(error));
     }
 }

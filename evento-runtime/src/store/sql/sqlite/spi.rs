@@ -16,7 +16,9 @@ use crate::error::{AppendError, StoreError};
 use crate::event::{Position, StoredEvent};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::source::sql::{append::append, sqlite as log};
-use crate::source::{Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck};
+use crate::source::{
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
+};
 use crate::store::sql::{consumer, dead_letter, lock, state};
 use crate::store::{
     CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, Store, StoreConfig,
@@ -66,7 +68,11 @@ impl EventSource for SqliteStore {
         limits: FetchLimits,
         filter: &EventFilter,
     ) -> Result<Batch, StoreError> {
-        let page = log::Page::new(after, limits, filter);
+        let number = match after {
+            Some(after) => log::number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
+            None => 0,
+        };
+        let page = log::Page::new(number, limits, filter);
         self.inner.readers.read(move |session| Box::pin(page.read(session))).await
     }
 
@@ -80,10 +86,7 @@ impl EventSource for SqliteStore {
     }
 
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
-        Ok(match self.head().await? {
-            Some(head) if *position <= head => PositionCheck::Usable,
-            head => PositionCheck::history_lost(position, head.as_ref()),
-        })
+        Ok(PositionCheck::of_number(position, self.head().await?.as_ref()))
     }
 
     fn wake(&self) -> watch::Receiver<u64> {
@@ -198,6 +201,9 @@ impl ConsumerLock for SqliteStore {
         };
         let pairs: Vec<_> = leases.iter().map(pair).collect();
         let known: Vec<_> = pairs.iter().copied().flatten().collect();
+        if known.is_empty() {
+            return Ok(vec![false; leases.len()]);
+        }
         let milliseconds = i64::try_from(self.inner.lease.as_millis()).unwrap_or(i64::MAX);
         let renewed = self.inner.renewal.renew(self.inner.owner, &known, milliseconds).await?;
         Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())

@@ -17,7 +17,7 @@ use super::renewal::Renewal;
 use super::session::SqliteSession;
 use super::takeover::Sightings;
 use super::writer::SqliteWriter;
-use super::{SQL, connect};
+use super::{SQL, connect, group};
 use crate::clock::{Clock as _, SystemClock};
 use crate::deps::Deps;
 use crate::error::{AppendError, StoreError, StoreErrorKind};
@@ -141,11 +141,17 @@ impl SqliteStore {
     }
 
     /// Waits for what is under way, closes every connection and, if no other store of this process has it open, the
-    /// file. Any number of times; everything called afterwards is refused with [`StoreErrorKind::Closed`].
+    /// file. Any number of times; everything called afterwards is refused with [`StoreErrorKind::Closed`]. It waits for
+    /// a guard of the [writer](Self::writer) that is still out; a task that holds one itself is told so in the log, and
+    /// nothing is closed.
     ///
     /// # Cancel safety
     /// Dropping the future does not stop it.
     pub async fn close(&self) {
+        if let Err(error) = self.inner.shared.writer.check_holder() {
+            tracing::error!(error = &error as &dyn std::error::Error, "not closed");
+            return;
+        }
         let inner = Arc::clone(&self.inner);
         self.inner.close_tasks.run(async move { inner.close().await }).await;
     }
@@ -196,6 +202,9 @@ impl Inner {
         self.work.join().await;
         self.readers.close().await;
         self.renewal.close().await;
+        // Writes whose callers are gone: in turn, so all of them are done when this is.
+        let done = group::write(&self.shared, |_| Box::pin(async { Err::<(), StoreError>(nothing()) })).await;
+        drop(done);
         Arc::clone(&self.shared).leave().await;
         let side_file = self.side_file.lock().await.take();
         if let Some(side_file) = side_file {
@@ -203,6 +212,11 @@ impl Inner {
         }
         *closed = true;
     }
+}
+
+/// Of a write that writes nothing and is rolled back.
+fn nothing() -> StoreError {
+    StoreError::new(StoreErrorKind::Other, "nothing")
 }
 
 impl fmt::Debug for SqliteStore {

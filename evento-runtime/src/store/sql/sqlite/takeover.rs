@@ -109,27 +109,36 @@ impl Inner {
         dead: Option<OwnerId>,
     ) -> Result<Option<(Lease, bool)>, StoreError> {
         let (inner, id) = (Arc::clone(self), id.clone());
+        let owned = Arc::clone(self);
         let milliseconds = i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX);
-        let work = group::write(&self.shared, move |session| {
-            Box::pin(async move {
-                let number = consumer::ensure_id(session, &SQL, &id).await?;
-                if let Some(holder) = rows::holder(session, &SQL, number).await?
-                    && dead != Some(holder.owner)
-                    && !inner.sightings.run_out(&id, holder, inner.renew)
-                {
-                    return Ok(None);
+        let work = group::write_then(
+            &self.shared,
+            move |session| {
+                Box::pin(async move {
+                    let number = consumer::ensure_id(session, &SQL, &id).await?;
+                    if let Some(holder) = rows::holder(session, &SQL, number).await?
+                        && dead != Some(holder.owner)
+                        && !inner.sightings.run_out(&id, holder, inner.renew)
+                    {
+                        return Ok(None);
+                    }
+                    let lease = rows::take(session, &SQL, (number, &id), inner.owner, above, milliseconds).await?;
+                    let clean = match dead {
+                        Some(dead) => !rows::owns_anything(session, &SQL, dead).await?,
+                        None => false,
+                    };
+                    Ok::<_, StoreError>(Some((lease, clean, number)))
+                })
+            },
+            move |taken: &Option<(Lease, bool, i64)>| {
+                // Not before the commit: a number that was rolled back may go to another consumer.
+                if let Some((lease, _, number)) = taken {
+                    owned.remember(&lease.consumer, *number);
+                    lock(&owned.sightings.0).remove(&lease.consumer);
                 }
-                let lease = rows::take(session, &SQL, (number, &id), inner.owner, above, milliseconds).await?;
-                lock(&inner.sightings.0).remove(&id);
-                let clean = match dead {
-                    Some(dead) => !rows::owns_anything(session, &SQL, dead).await?,
-                    None => false,
-                };
-                inner.remember(&id, number);
-                Ok::<_, StoreError>(Some((lease, clean)))
-            })
-        });
-        work.await
+            },
+        );
+        Ok(work.await?.map(|(lease, clean, _)| (lease, clean)))
     }
 }
 

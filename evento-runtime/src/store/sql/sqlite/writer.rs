@@ -70,6 +70,12 @@ impl WriterSlot {
         Ok(())
     }
 
+    /// Marks this task as the holder until the mark is dropped.
+    pub(super) fn hold(&self) -> Holding<'_> {
+        *lock(&self.holder) = Some(Who::here());
+        Holding(self)
+    }
+
     /// Waits for its turn. Cancel-safe: whoever stops waiting leaves the queue.
     pub(super) async fn turn(&self) -> Result<Held, StoreError> {
         let guard = Arc::clone(&self.connection).lock_owned().await;
@@ -96,16 +102,21 @@ impl WriterSlot {
     }
 
     pub(super) async fn close(&self) {
-        if self.check_holder().is_err() {
-            tracing::error!(store = &*self.name, "closed by the task that holds the writer; its guard closes the file");
-            return;
-        }
         let Some(writing) = self.connection.lock().await.take() else { return };
         let mut connection = writing.connection;
         // The last connection of all processes folds the write-ahead log into the file; this makes that cheap.
         let mut session = SqliteSession::new(&mut connection, &self.name);
         session.run("PRAGMA wal_checkpoint(PASSIVE)").await.ok();
         connection.close().await.ok();
+    }
+}
+
+/// See [`WriterSlot::hold`].
+pub(super) struct Holding<'w>(&'w WriterSlot);
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.holder) = None;
     }
 }
 
@@ -139,8 +150,8 @@ impl SqliteWriter {
     /// writes. Whatever is still open when the guard is dropped is rolled back.
     ///
     /// # Errors
-    /// [`WriterHeld`](StoreErrorKind::WriterHeld): this task (outside of tasks: this thread) took it and has not
-    /// given it back. [`Closed`](StoreErrorKind::Closed), or the reason why a broken connection could not be replaced.
+    /// [`WriterHeld`](StoreErrorKind::WriterHeld): this task (outside of tasks: this thread) took it and the guard
+    /// still lives, wherever it was moved; waiting could be waiting for itself. [`Closed`](StoreErrorKind::Closed), or the reason why a broken connection could not be replaced.
     ///
     /// # Cancel safety
     /// Dropping the future gives up the place in the queue. What is done through the guard is as cancel-safe as sqlx.
