@@ -102,6 +102,7 @@ impl EventStore for SqliteStore {
         let work = group::write_then(
             &self.inner.shared,
             move |session| Box::pin(async move { append(session, &SQL, &batch, now).await }),
+            |appended: &Appended| !appended.known,
             move |appended: &Appended| {
                 if !appended.known {
                     shared.announce(log::number_of(&appended.last));
