@@ -42,7 +42,6 @@ pub(crate) struct Settler {
     tasks: Tasks,
     write: Option<Write>,
     letters: Vec<(DeliveryNo, DeadLetter)>,
-    errors: Option<ErrorHistory>,
     stored: Checkpoint,
     failures: u32,
     not_before: Option<Instant>,
@@ -57,7 +56,6 @@ impl Settler {
             tasks,
             write: None,
             letters: Vec::new(),
-            errors: None,
             stored,
             failures: 0,
             not_before: None,
@@ -68,11 +66,6 @@ impl Settler {
     /// The event of this delivery is given up; it is settled once this row is stored.
     pub(crate) fn dead_letter(&mut self, number: DeliveryNo, letter: DeadLetter) {
         self.letters.push((number, letter));
-    }
-
-    /// The failures to show, from the next write on.
-    pub(crate) fn note_errors(&mut self, errors: &ErrorHistory) {
-        self.errors = Some(errors.clone());
     }
 
     /// Whether a write may begin now.
@@ -86,10 +79,6 @@ impl Settler {
 
     pub(crate) const fn has_letters(&self) -> bool {
         !self.letters.is_empty()
-    }
-
-    pub(crate) const fn has_errors(&self) -> bool {
-        self.errors.is_some()
     }
 
     pub(crate) const fn failures(&self) -> u32 {
@@ -110,12 +99,12 @@ impl Settler {
         &self.stored
     }
 
-    /// Begins to write everything there is.
-    pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark)) {
+    /// Begins to write everything there is; `errors`: the failures to show, if they have changed.
+    pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark), errors: Option<ErrorHistory>) {
         let letters = std::mem::take(&mut self.letters);
         let settlement = Settlement {
             dead_letters: letters.iter().map(|(_, letter)| letter.clone()).collect(),
-            errors: self.errors.take(),
+            errors,
             started: false,
             checkpoint: Some(checkpoint.clone()),
         };

@@ -72,7 +72,7 @@ impl EngineSupervisor {
     /// Starts every consumer, and waits until each works, stands by, or was refused by its `#[on_start]` hook.
     ///
     /// # Errors
-    /// A hook failed, or the system gives no thread. Then everything is stopped again.
+    /// A hook failed, the store did, or the system gives no thread. Then everything is stopped again.
     ///
     /// # Cancel safety
     /// Dropping the future stops what was started.
@@ -187,8 +187,16 @@ impl EngineSupervisor {
         }
         stragglers.extend(left.into_keys().map(|consumer| format!("{consumer}: still storing")));
         if stragglers.is_empty() {
-            join_all(self.executors.iter().map(|executor| executor.close())).await;
-            self.tasks.join().await;
+            // Nothing of ours runs any more. What a third party's executor or a dead connection still holds up is
+            // not worth the deadline.
+            let quiet = async {
+                join_all(self.executors.iter().map(|executor| executor.close())).await;
+                self.tasks.join().await;
+            };
+            tokio::select! {
+                () = quiet => {}
+                () = tokio::time::sleep_until(deadline + LAST_WORDS) => {}
+            }
         }
         self.end_keeper().await;
         if stragglers.is_empty() {

@@ -113,7 +113,9 @@ pub struct ConsumerProcessor {
     pending_bytes: usize,
     /// Handlers that run.
     in_flight: usize,
-    errors: ErrorHistory,
+    errors: Arc<ErrorHistory>,
+    /// Whether the stored failures are not these.
+    errors_changed: bool,
     transient_streak: u32,
     counters: ConsumerCounters,
     phase: StopPhase,
@@ -180,7 +182,8 @@ impl ConsumerProcessor {
             status: config.status.clone(),
             stop: config.stop.clone(),
             counters: config.status.get().counters,
-            errors: state.errors,
+            errors: Arc::new(state.errors),
+            errors_changed: false,
             plan,
             lease,
             scope,
@@ -286,9 +289,7 @@ impl ConsumerProcessor {
             status.open = self.log.open_len();
             status.exposure = self.log.exposure();
             status.counters = self.counters;
-            if *status.errors != self.errors {
-                status.errors = Arc::new(self.errors.clone());
-            }
+            status.errors = Arc::clone(&self.errors);
         });
     }
 

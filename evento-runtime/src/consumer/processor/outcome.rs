@@ -1,5 +1,6 @@
 //! How a delivery goes on after an attempt: settled, again later, or to the dead letters.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ impl ConsumerProcessor {
         self.in_flight -= 1;
         match report.end {
             Some(end) => self.attempt_ended(report.number, end),
-            None => self.leave(report.number),
+            None => self.dropped(report.number),
         }
     }
 
@@ -50,8 +51,8 @@ impl ConsumerProcessor {
         self.transient_streak = 0;
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
-            self.errors.streak = 0;
-            self.settler.note_errors(&self.errors);
+            Arc::make_mut(&mut self.errors).streak = 0;
+            self.errors_changed = true;
         }
         self.settle(number);
     }
@@ -65,6 +66,16 @@ impl ConsumerProcessor {
             Lane::Inline => self.dispatch.settle_inline(),
             Lane::Executor(lane) => self.dispatch.settle(number, lane, delivery.key.as_ref()),
         }
+    }
+
+    /// Its executor dropped it, because the runtime it ran on ends. It runs again, should there be another chance.
+    fn dropped(&mut self, number: DeliveryNo) {
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            // The permit went with the work.
+            delivery.hold = None;
+        }
+        let text = "the executor dropped the handler before it ended".to_owned();
+        self.failed(number, AttemptError { class: ErrorClass::Transient, text }, None);
     }
 
     /// It ended without an outcome, and stays open.
@@ -95,7 +106,7 @@ impl ConsumerProcessor {
             self.counters.transient += 1;
             self.transient_streak = self.transient_streak.saturating_add(1);
         }
-        self.errors.push(Failure {
+        Arc::make_mut(&mut self.errors).push(Failure {
             position: delivery.event.position.clone(),
             handler: handler.method.to_owned(),
             class: error.class,
@@ -103,7 +114,7 @@ impl ConsumerProcessor {
             error: shorten(&error.text),
             at,
         });
-        self.settler.note_errors(&self.errors);
+        self.errors_changed = true;
         match decision {
             Decision::Retry(delay) => {
                 tracing::debug!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
@@ -116,7 +127,7 @@ impl ConsumerProcessor {
                     attempt, class = %error.class, error = error.text, "event given to the dead letters");
                 delivery.stage = Stage::Storing;
                 let letter = DeadLetter {
-                    event: std::sync::Arc::clone(&delivery.event),
+                    event: Arc::clone(&delivery.event),
                     handler: handler.method.to_owned(),
                     class: error.class,
                     error: error.text,

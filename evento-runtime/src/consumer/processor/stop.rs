@@ -55,7 +55,7 @@ impl ConsumerProcessor {
         }
         while !self.lost && (self.settler.is_writing() || self.has_final_news()) {
             if !self.settler.is_writing() {
-                self.settler.begin(self.log.final_checkpoint());
+                self.begin_write(self.log.final_checkpoint());
             }
             match self.settler.finished().await {
                 Settled::Stored { mark, letters } => {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Stage, StopPhase};
+use crate::consumer::delivery::Mark;
 use crate::consumer::settle::Settled;
+use crate::store::Checkpoint;
 
 /// A checkpoint that moved only past events nobody handles is stored at most this often.
 const PASSING: Duration = Duration::from_secs(1);
@@ -18,7 +20,7 @@ impl ConsumerProcessor {
         }
         if self.phase != StopPhase::Run {
             if self.in_flight == 0 && self.has_final_news() {
-                self.settler.begin(self.log.final_checkpoint());
+                self.begin_write(self.log.final_checkpoint());
             }
             return;
         }
@@ -28,8 +30,13 @@ impl ConsumerProcessor {
         let idle = changed > 0 && self.is_idle();
         let due = self.next_write(now).is_some_and(|instant| instant <= now);
         if self.settler.has_letters() || (full && changed > 0) || idle || due {
-            self.settler.begin(self.log.checkpoint());
+            self.begin_write(self.log.checkpoint());
         }
+    }
+
+    pub(super) fn begin_write(&mut self, checkpoint: (Checkpoint, Mark)) {
+        let errors = std::mem::take(&mut self.errors_changed).then(|| (*self.errors).clone());
+        self.settler.begin(checkpoint, errors);
     }
 
     /// When a write is due although nothing happens.
@@ -42,7 +49,7 @@ impl ConsumerProcessor {
             return news.then(|| self.settler.not_before().unwrap_or(now));
         }
         let last = self.settler.last_write();
-        let news = self.settler.has_letters() || self.settler.has_errors() || self.log.changed() > 0;
+        let news = self.settler.has_letters() || self.errors_changed || self.log.changed() > 0;
         let at = if news {
             last + self.plan.settings.checkpoint_interval
         } else if self.log.watermark() > self.stored_checkpoint().watermark.as_ref() {
@@ -59,9 +66,7 @@ impl ConsumerProcessor {
 
     /// Whether the end of this ownership has something to store.
     pub(super) fn has_final_news(&self) -> bool {
-        self.settler.has_letters()
-            || self.settler.has_errors()
-            || self.log.final_checkpoint().0 != *self.stored_checkpoint()
+        self.settler.has_letters() || self.errors_changed || self.log.final_checkpoint().0 != *self.stored_checkpoint()
     }
 
     pub(super) fn note_settled(&mut self, settled: Settled) {
@@ -77,7 +82,10 @@ impl ConsumerProcessor {
                     self.settle(number);
                 }
             }
-            Settled::Failed(error) => self.note_store_failure(&error),
+            Settled::Failed(error) => {
+                self.errors_changed = true;
+                self.note_store_failure(&error);
+            }
             Settled::Fenced(error) => {
                 tracing::debug!(consumer = %self.plan.id, error = &error as &dyn std::error::Error, "fenced");
                 self.lose("a later ownership wrote");
