@@ -6,9 +6,11 @@
 
 mod barrier;
 mod checkpoint;
+mod embedded;
 mod failures;
 mod free;
 mod head;
+mod kinds;
 mod order;
 mod ownership;
 mod saturation;
