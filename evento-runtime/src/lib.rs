@@ -83,7 +83,7 @@ pub mod __private;
 extern crate self as evento_runtime;
 
 pub use bundle::{Bundle, BundleBuilder, LaunchError, Running, shutdown_signal};
-pub use context::{Attempt, Dep, FromContext, HandlerContext, Stop};
+pub use context::{Attempt, Dep, FromContext, HandlerContext, Outbox, Stop};
 pub use error::{AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;

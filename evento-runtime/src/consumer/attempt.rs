@@ -15,7 +15,8 @@ use crate::clock;
 use crate::component::Invoke;
 use crate::context::HandlerContext;
 use crate::error::BoxError;
-use crate::outcome::{Classifier, ErrorClass, Flow, HandlerResult, classify};
+use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
+use crate::source::PreparedEvent;
 use crate::store::{MAX_ERROR_TEXT, error_text};
 
 /// A poll longer than this holds up everything else on its thread.
@@ -29,8 +30,15 @@ pub(crate) struct AttemptError {
     pub(crate) text: String,
 }
 
+/// What an attempt that did not fail leaves to be stored.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) flow: Flow,
+    pub(crate) emitted: Vec<PreparedEvent>,
+}
+
 /// How an attempt ended.
-pub(crate) type AttemptEnd = Result<Flow, AttemptError>;
+pub(crate) type AttemptEnd = Result<Done, AttemptError>;
 
 /// Calls one handler.
 pub(crate) struct Caller {
@@ -55,6 +63,7 @@ impl Caller {
 
     /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
+        let outbox = context.clone();
         let result = match self.invoke {
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
                 Ok(future) => Guarded { future: Some(future), caller: self }.await,
@@ -63,7 +72,11 @@ impl Caller {
             Invoke::Blocking(invoke) => catch_unwind(AssertUnwindSafe(|| invoke(context))),
         };
         match result {
-            Ok(Ok(flow)) => Ok(flow),
+            Ok(Ok(flow)) => match outbox.take_emitted() {
+                Ok(emitted) => Ok(Done { flow, emitted }),
+                // The same event would be refused again.
+                Err(error) => Err(self.explain(HandlerError::permanent(error).into())),
+            },
             Ok(Err(error)) => Err(self.explain(error)),
             Err(panic) => Err(panicked(panic)),
         }

@@ -12,6 +12,7 @@ mod free;
 mod head;
 mod kinds;
 mod order;
+mod outbox;
 mod ownership;
 mod saturation;
 mod scripted;

@@ -6,12 +6,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
-use crate::consumer::attempt::AttemptError;
+use crate::consumer::attempt::{AttemptError, Done};
 use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::settle::Part;
 use crate::consumer::work::Report;
 use crate::error::StoreErrorKind;
 use crate::outcome::{ErrorClass, Flow};
 use crate::policy::{Decision, Path};
+use crate::source::PreparedEvent;
 use crate::store::{DeadLetter, Failure};
 
 /// Error text kept in the history of a consumer: 1 KiB.
@@ -35,26 +37,33 @@ impl ConsumerProcessor {
     fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
         let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
         match end {
-            Ok(Flow::Continue) => self.succeeded(number, false),
-            Ok(Flow::Skip) => self.succeeded(number, true),
-            Ok(Flow::DeadLetter(reason)) => {
+            Ok(Done { flow: Flow::Continue, emitted }) => self.succeeded(number, false, emitted),
+            Ok(Done { flow: Flow::Skip, emitted }) => self.succeeded(number, true, emitted),
+            Ok(Done { flow: Flow::DeadLetter(reason), .. }) => {
                 self.failed(number, AttemptError { class: ErrorClass::Permanent, text: reason }, None);
             }
-            Ok(Flow::RetryAfter(delay)) => {
+            Ok(Done { flow: Flow::RetryAfter(delay), .. }) => {
                 self.failed(number, asked_again("the handler asked to be called again"), Some(delay));
             }
             Err(error) => self.failed(number, error, None),
         }
     }
 
-    fn succeeded(&mut self, number: DeliveryNo, skipped: bool) {
+    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, emitted: Vec<PreparedEvent>) {
         self.transient_streak = 0;
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
             Arc::make_mut(&mut self.errors).streak = 0;
             self.errors_changed = true;
         }
-        self.settle(number);
+        if emitted.is_empty() {
+            return self.settle(number);
+        }
+        // They are stored together with the checkpoint that passes this event, or before it.
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Emitting;
+            self.settler.add(number, Part::Emitted(emitted));
+        }
     }
 
     /// Nothing more has to be stored for it but the checkpoint.
@@ -125,7 +134,7 @@ impl ConsumerProcessor {
             Decision::DeadLetter => {
                 tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
                     attempt, class = %error.class, error = error.text, "event given to the dead letters");
-                delivery.stage = Stage::Storing;
+                delivery.stage = Stage::GivenUp;
                 let letter = DeadLetter {
                     event: Arc::clone(&delivery.event),
                     handler: handler.method.to_owned(),
@@ -135,7 +144,7 @@ impl ConsumerProcessor {
                     first_failed_at,
                     last_failed_at: at,
                 };
-                self.settler.dead_letter(number, letter);
+                self.settler.add(number, Part::DeadLetter(Box::new(letter)));
             }
         }
     }

@@ -40,7 +40,7 @@ impl ConsumerProcessor {
         }
         // `checkpoint_every = 1`: what was started or settled is stored before the next one starts.
         let stored_first = self.plan.settings.checkpoint_every == 1;
-        if stored_first && (self.log.changed() > 0 || self.settler.has_letters() || self.settler.is_writing()) {
+        if stored_first && (self.log.changed() > 0 || self.settler.has_parts() || self.settler.is_writing()) {
             return false;
         }
         self.warn_of_window();

@@ -1,11 +1,12 @@
 //! When a settlement is written.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Stage, StopPhase};
-use crate::consumer::delivery::Mark;
+use crate::consumer::delivery::{DeliveryNo, Mark};
 use crate::consumer::settle::Settled;
 use crate::store::Checkpoint;
 
@@ -20,7 +21,7 @@ impl ConsumerProcessor {
         }
         if self.phase != StopPhase::Run {
             if self.in_flight == 0 && self.has_final_news() {
-                self.begin_write(self.log.final_checkpoint());
+                self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
             }
             return;
         }
@@ -29,9 +30,19 @@ impl ConsumerProcessor {
         let full = changed >= settings.checkpoint_every || self.log.exposure() >= settings.window;
         let idle = changed > 0 && self.is_idle();
         let due = self.next_write(now).is_some_and(|instant| instant <= now);
-        if self.settler.has_letters() || (full && changed > 0) || idle || due {
-            self.begin_write(self.log.checkpoint());
+        if self.settler.has_parts() || (full && changed > 0) || idle || due {
+            self.begin_write(self.log.checkpoint(&self.settler.waiting()));
         }
+    }
+
+    /// What a write held is there.
+    pub(super) fn stored(&mut self, mark: Mark, deliveries: Vec<DeliveryNo>) {
+        for number in deliveries {
+            let given_up = self.deliveries.get(&number).is_some_and(|delivery| delivery.stage == Stage::GivenUp);
+            self.counters.dead_lettered += u64::from(given_up);
+            self.settle(number);
+        }
+        self.log.stored(mark);
     }
 
     pub(super) fn begin_write(&mut self, checkpoint: (Checkpoint, Mark)) {
@@ -49,7 +60,7 @@ impl ConsumerProcessor {
             return news.then(|| self.settler.not_before().unwrap_or(now));
         }
         let last = self.settler.last_write();
-        let news = self.settler.has_letters() || self.errors_changed || self.log.changed() > 0;
+        let news = self.settler.has_parts() || self.errors_changed || self.log.changed() > 0;
         let at = if news {
             last + self.plan.settings.checkpoint_interval
         } else if self.log.watermark() > self.stored_checkpoint().watermark.as_ref() {
@@ -66,20 +77,18 @@ impl ConsumerProcessor {
 
     /// Whether the end of this ownership has something to store.
     pub(super) fn has_final_news(&self) -> bool {
-        self.settler.has_letters() || self.errors_changed || self.log.final_checkpoint().0 != *self.stored_checkpoint()
+        self.settler.has_parts()
+            || self.errors_changed
+            || self.log.final_checkpoint(&BTreeSet::new()).0 != *self.stored_checkpoint()
     }
 
     pub(super) fn note_settled(&mut self, settled: Settled) {
         match settled {
-            Settled::Stored { mark, letters } => {
-                self.log.stored(mark);
+            Settled::Stored { mark, deliveries } => {
+                self.stored(mark, deliveries);
                 self.counters.checkpoints += 1;
                 if self.feed.failures() == 0 {
                     self.store_error = None;
-                }
-                for number in letters {
-                    self.counters.dead_lettered += 1;
-                    self.settle(number);
                 }
             }
             Settled::Failed(error) => {
