@@ -1,6 +1,7 @@
 //! What a handler may ask for, beside its event.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -34,13 +35,15 @@ struct Call {
     event: Arc<StoredEvent>,
     attempt: u32,
     emitted: Mutex<Vec<NewEvent>>,
+    /// What interceptors put; without any it costs nothing.
+    locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
 }
 
 impl HandlerContext {
     /// For attempt number `attempt`, from 1.
     #[must_use]
     pub fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
-        Self(Arc::new(Call { scope, event, attempt, emitted: Mutex::default() }))
+        Self(Arc::new(Call { scope, event, attempt, emitted: Mutex::default(), locals: Mutex::default() }))
     }
 
     /// The recorded event.
@@ -71,6 +74,10 @@ impl HandlerContext {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.0.attempt
+    }
+
+    pub(crate) fn put_local<T: Send + Sync + 'static>(&self, value: T) {
+        lock(&self.0.locals).insert(TypeId::of::<T>(), Box::new(value));
     }
 
     /// What the handler put into its outbox, checked, under ids that are the same on every run of this event.
@@ -188,6 +195,28 @@ impl<T: Provided> FromStart for Dep<T> {
 
     fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency> {
         scope.deps.get().map(Self).ok_or(MissingDependency(std::any::type_name::<T>()))
+    }
+}
+
+/// A value that an [interceptor](crate::interceptor) has put for this attempt: `Local(tenant): Local<Tenant>`.
+#[derive(Debug, Clone)]
+pub struct Local<T>(pub T);
+
+impl<T> Deref for Local<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> FromContext for Local<T> {
+    const NEEDS: &'static [Need] = &[Need::local::<T>()];
+
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        let locals = lock(&context.0.locals);
+        let value = locals.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref::<T>()).cloned();
+        value.map(Self).ok_or(MissingDependency(std::any::type_name::<T>()))
     }
 }
 

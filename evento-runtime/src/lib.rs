@@ -64,6 +64,7 @@ pub mod error;
 pub mod event;
 pub mod executor;
 pub mod identity;
+pub mod interceptor;
 mod link;
 #[cfg(feature = "macros")]
 mod macros;
@@ -82,8 +83,9 @@ pub mod __private;
 #[allow(unused_extern_crates, reason = "generated code names the crate from the root, in its own tests too")]
 extern crate self as evento_runtime;
 
+pub use async_trait::async_trait;
 pub use bundle::{Bundle, BundleBuilder, LaunchError, Running, shutdown_signal};
-pub use context::{Attempt, Dep, FromContext, HandlerContext, Outbox, Stop};
+pub use context::{Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Stop};
 pub use error::{AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;

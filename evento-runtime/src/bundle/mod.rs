@@ -65,6 +65,7 @@ use crate::clock::SharedClock;
 use crate::component::Location;
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
+use crate::interceptor::Interceptor;
 use crate::store::StoreConfig;
 
 /// A bundle that passed its launch rules. Nothing of it runs, and nothing is open.
@@ -81,6 +82,7 @@ struct Parts {
     store: Option<Box<dyn StoreConfig>>,
     deps: Deps,
     executors: Vec<Arc<dyn ConsumerExecutor>>,
+    interceptors: Vec<Arc<dyn Interceptor>>,
     forget: Vec<(String, u32, Location)>,
     clock: SharedClock,
     stop_deadline: Duration,
@@ -100,6 +102,7 @@ impl Bundle {
             store: builder.stores.into_iter().next().map(|(store, _)| store),
             deps: builder.deps,
             executors: builder.executors.into_iter().map(|(executor, _)| executor).collect(),
+            interceptors: builder.interceptors,
             forget: builder.forget,
             clock: builder.clock,
             stop_deadline: builder.stop_deadline,

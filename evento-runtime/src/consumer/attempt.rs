@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use super::chain::chain;
 use crate::clock;
-use crate::component::Invoke;
+use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
 use crate::error::BoxError;
+use crate::interceptor::{Interceptor, Invocation};
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
 use crate::source::PreparedEvent;
 use crate::store::{MAX_ERROR_TEXT, error_text};
@@ -42,15 +44,23 @@ pub(crate) type AttemptEnd = Result<Done, AttemptError>;
 
 /// Calls one handler.
 pub(crate) struct Caller {
+    kind: Kind,
     invoke: Invoke,
     label: String,
+    interceptors: Arc<[Arc<dyn Interceptor>]>,
     classifiers: Arc<[Classifier]>,
     warned: AtomicBool,
 }
 
 impl Caller {
-    pub(crate) fn new(invoke: Invoke, label: String, classifiers: Arc<[Classifier]>) -> Self {
-        Self { invoke, label, classifiers, warned: AtomicBool::new(false) }
+    pub(crate) fn new(
+        kind: Kind,
+        invoke: Invoke,
+        label: String,
+        interceptors: Arc<[Arc<dyn Interceptor>]>,
+        classifiers: Arc<[Classifier]>,
+    ) -> Self {
+        Self { kind, invoke, label, interceptors, classifiers, warned: AtomicBool::new(false) }
     }
 
     pub(crate) const fn is_blocking(&self) -> bool {
@@ -65,6 +75,7 @@ impl Caller {
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
         let outbox = context.clone();
         let result = match self.invoke {
+            _ if !self.interceptors.is_empty() => self.intercepted(context).await,
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
                 Ok(future) => Guarded { future: Some(future), caller: self }.await,
                 Err(panic) => Err(panic),
@@ -80,6 +91,19 @@ impl Caller {
             Ok(Err(error)) => Err(self.explain(error)),
             Err(panic) => Err(panicked(panic)),
         }
+    }
+
+    async fn intercepted(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
+        let call = Invocation::new(context.clone(), self.kind, self.label.clone());
+        let invoke = self.invoke;
+        let handler = Box::pin(async move {
+            match invoke {
+                Invoke::Async(invoke) => invoke(context).await,
+                Invoke::Blocking(invoke) => invoke(context),
+            }
+        });
+        let future = chain(&self.interceptors, &call, handler);
+        Guarded { future: Some(future), caller: self }.await
     }
 
     /// The error's `Display`, `source` and `Drop` are the user's code as well.
@@ -122,7 +146,7 @@ struct Panicked(String);
 
 /// Catches panics of each poll and of the drop, without a task of its own.
 struct Guarded<'a> {
-    future: Option<BoxFuture<'static, HandlerResult>>,
+    future: Option<BoxFuture<'a, HandlerResult>>,
     caller: &'a Caller,
 }
 
@@ -155,7 +179,7 @@ mod tests {
     use crate::consumer::work::tests::context;
 
     fn caller(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> Caller {
-        Caller::new(Invoke::Async(invoke), "T::h".into(), Arc::new([]))
+        Caller::new(Kind::Projector, Invoke::Async(invoke), "T::h".into(), Arc::new([]), Arc::new([]))
     }
 
     async fn text_of(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> AttemptError {

@@ -11,6 +11,7 @@
 //! ```
 
 mod attempt;
+mod chain;
 mod delivery;
 mod dispatch;
 mod feed;

@@ -10,6 +10,7 @@ mod embedded;
 mod failures;
 mod free;
 mod head;
+mod interceptors;
 mod kinds;
 mod order;
 mod outbox;

@@ -154,7 +154,8 @@ impl ConsumerProcessor {
             .handlers
             .iter()
             .map(|handler| {
-                Arc::new(Caller::new(handler.invoke, handler.label.clone(), Arc::clone(&config.classifiers)))
+                let (interceptors, classifiers) = (Arc::clone(&plan.interceptors), Arc::clone(&config.classifiers));
+                Arc::new(Caller::new(plan.kind, handler.invoke, handler.label.clone(), interceptors, classifiers))
             })
             .collect();
         let routes = Routes::new(&plan.handlers);

@@ -99,11 +99,11 @@ impl ConsumerProcessor {
         let future = if caller.is_blocking() {
             let tasks = self.tasks.clone();
             async move {
-                let called = tasks.spawn_blocking(move || caller.call(context).now_or_never()).await;
-                // It is ready at once, and it catches its own panics.
-                match called {
-                    Ok(Some(end)) => end,
-                    Ok(None) | Err(_) => std::future::pending().await,
+                let runtime = tokio::runtime::Handle::current();
+                match tasks.spawn_blocking(move || runtime.block_on(caller.call(context))).await {
+                    Ok(end) => end,
+                    // It catches its own panics: only a runtime that ends takes it away.
+                    Err(_) => std::future::pending().await,
                 }
             }
             .boxed()
