@@ -61,8 +61,11 @@ use std::time::Duration;
 
 use blueprint::Blueprint;
 
+use tokio::sync::broadcast;
+
 use crate::clock::SharedClock;
 use crate::component::Location;
+use crate::consumer::{EngineEvent, EngineEvents};
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
 use crate::interceptor::Interceptor;
@@ -83,6 +86,7 @@ struct Parts {
     deps: Deps,
     executors: Vec<Arc<dyn ConsumerExecutor>>,
     interceptors: Vec<Arc<dyn Interceptor>>,
+    events: EngineEvents,
     forget: Vec<(String, u32, Location)>,
     clock: SharedClock,
     stop_deadline: Duration,
@@ -103,6 +107,7 @@ impl Bundle {
             deps: builder.deps,
             executors: builder.executors.into_iter().map(|(executor, _)| executor).collect(),
             interceptors: builder.interceptors,
+            events: EngineEvents::default(),
             forget: builder.forget,
             clock: builder.clock,
             stop_deadline: builder.stop_deadline,
@@ -114,6 +119,13 @@ impl Bundle {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.parts.name
+    }
+
+    /// What will happen to its consumers: ownership gained and lost, dead letters, stalls. Subscribed here, before the
+    /// start, nothing is missed.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
+        self.parts.events.subscribe()
     }
 
     /// The wiring, to be printed.

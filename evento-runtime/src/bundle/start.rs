@@ -130,7 +130,7 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, mut deps, executors, interceptors, clock, stop_deadline, .. } = parts;
+    let Parts { name, mut deps, executors, interceptors, events, clock, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
         .consumer_plans(&name, &executors, &interceptors, &deps)
@@ -146,6 +146,7 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
         deps,
         clock,
         classifiers: classifiers(),
+        events,
     };
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;

@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::component::HookDef;
-use crate::consumer::{ConsumerProcessor, Ended, ProcessorConfig, StallReason, StopPhase};
+use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, StallReason, StopPhase};
 use crate::context::{ConsumerScope, Stop};
 use crate::error::{BoxError, RunError, StoreError, StoreErrorKind};
 use crate::policy::RetryPolicy;
@@ -52,6 +52,14 @@ enum Worked {
 impl Ownership {
     /// Until the stop. Answers who still runs.
     pub(super) async fn run(mut self) -> Vec<String> {
+        let (id, events) = (Arc::clone(&self.config.plan.id), self.config.events.clone());
+        events.tell(&id, Happening::Started);
+        let stragglers = self.own().await;
+        events.tell(&id, Happening::Stopped);
+        stragglers
+    }
+
+    async fn own(&mut self) -> Vec<String> {
         let mut failures = 0;
         while self.phase() == StopPhase::Run {
             let pause = match self.acquire().await {
@@ -163,6 +171,8 @@ impl Ownership {
         self.tell(Ok(()));
         tracing::info!(consumer = %self.config.plan.id, epoch = %lease.lease().epoch, "owned");
         let given = lease.lease().clone();
+        let id = Arc::clone(&self.config.plan.id);
+        self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
         match ConsumerProcessor::new(&self.config, lease, state).run().await {
             Ended::Stopped { stragglers } if stragglers.is_empty() => {
                 self.give_back(given).await;
@@ -175,6 +185,7 @@ impl Ownership {
             }
             Ended::Lost => {
                 self.show(StallReason::LeaseLost);
+                self.config.events.tell(&id, Happening::OwnershipLost { epoch: given.epoch });
                 // Nothing of it is in flight any more. If only the state store saw a later epoch, the lock is still
                 // ours, and in everybody's way.
                 self.give_back(given).await;

@@ -18,4 +18,5 @@ mod ownership;
 mod saturation;
 mod scripted;
 mod stop;
+mod told;
 mod versions;

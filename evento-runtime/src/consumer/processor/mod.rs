@@ -20,6 +20,7 @@ use self::delivery::{Delivery, Inline, Stage};
 use super::attempt::{AttemptEnd, Caller};
 use super::delivery::{DeliveryLog, DeliveryNo};
 use super::dispatch::{Dispatch, Lane};
+use super::events::{EngineEvents, Happening};
 use super::feed::{Feed, FeedEvent};
 use super::keys::FixedHasher;
 use super::plan::ConsumerPlan;
@@ -59,6 +60,8 @@ pub struct ProcessorConfig {
     pub tasks: Tasks,
     /// Where it shows itself.
     pub status: StatusCell,
+    /// Where it tells what happens.
+    pub events: EngineEvents,
     /// Whether it is to stop.
     pub stop: watch::Receiver<StopPhase>,
 }
@@ -81,6 +84,9 @@ pub struct ConsumerProcessor {
     clock: SharedClock,
     tasks: Tasks,
     status: StatusCell,
+    events: EngineEvents,
+    /// Whether a listener was told that it stalls.
+    stalled: bool,
     stop: watch::Receiver<StopPhase>,
     lease: HeldLease,
     scope: Arc<ConsumerScope>,
@@ -181,6 +187,8 @@ impl ConsumerProcessor {
             clock: Arc::clone(&config.clock),
             tasks: config.tasks.clone(),
             status: config.status.clone(),
+            events: config.events.clone(),
+            stalled: false,
             stop: config.stop.clone(),
             counters: config.status.get().counters,
             errors: Arc::new(state.errors),
@@ -278,8 +286,14 @@ impl ConsumerProcessor {
         }
     }
 
-    fn show(&self) {
+    fn show(&mut self) {
         let reason = self.reason();
+        let stalls = reason.as_ref().filter(|reason| **reason != StallReason::CaughtUp);
+        if stalls.is_some() != self.stalled {
+            self.stalled = stalls.is_some();
+            let what = stalls.map_or(Happening::Resumed, |reason| Happening::Stalled { reason: reason.clone() });
+            self.events.tell(&self.plan.id, what);
+        }
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
             status.reason = reason;

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Stage, StopPhase};
 use crate::consumer::delivery::{DeliveryNo, Mark};
+use crate::consumer::events::Happening;
 use crate::consumer::settle::Settled;
 use crate::store::Checkpoint;
 
@@ -38,8 +39,12 @@ impl ConsumerProcessor {
     /// What a write held is there.
     pub(super) fn stored(&mut self, mark: Mark, deliveries: Vec<DeliveryNo>) {
         for number in deliveries {
-            let given_up = self.deliveries.get(&number).is_some_and(|delivery| delivery.stage == Stage::GivenUp);
-            self.counters.dead_lettered += u64::from(given_up);
+            if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::GivenUp) {
+                self.counters.dead_lettered += 1;
+                let position = delivery.event.position.clone();
+                let handler = self.callers[delivery.handler].label().to_owned();
+                self.events.tell(&self.plan.id, Happening::DeadLetter { position, handler });
+            }
             self.settle(number);
         }
         self.log.stored(mark);
