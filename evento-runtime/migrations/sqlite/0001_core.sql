@@ -77,6 +77,9 @@ CREATE TABLE evento_dead_letter (
     attempts        INTEGER NOT NULL,
     first_failed_at INTEGER NOT NULL,
     last_failed_at  INTEGER NOT NULL,
+    requested       INTEGER NOT NULL DEFAULT 0, -- to be tried again
+    resolved_at     INTEGER,                    -- handled after all; kept as history
     UNIQUE (consumer, event)
 ) STRICT;
 CREATE INDEX evento_dead_letter_order ON evento_dead_letter (consumer, position, event);
+CREATE INDEX evento_dead_letter_requested ON evento_dead_letter (consumer) WHERE requested = 1;

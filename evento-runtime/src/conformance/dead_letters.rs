@@ -6,7 +6,7 @@ use super::{Fixture, consumer, lease, letter};
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::ConsumerId;
 use crate::outcome::ErrorClass;
-use crate::store::{Checkpoint, DeadLetter, MAX_ERROR_TEXT, Settlement, Store};
+use crate::store::{Checkpoint, DeadLetter, LetterFilter, MAX_ERROR_TEXT, Settlement, Store};
 use crate::{EventId, StoreErrorKind};
 
 async fn put(store: &Store, consumer: &ConsumerId, letters: Vec<DeadLetter>) {
@@ -148,4 +148,40 @@ pub async fn letters_and_checkpoint_are_one_step(fixture: Fixture) {
     let refused = state.settle(&lease(a, 1), settlement()).await.unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Fenced);
     assert_eq!(list(&fixture.store, a).await[0].attempts, 2);
+}
+
+/// Marked by anybody, unmarked by the outcome: resolved ones are listed no more, failed ones stay.
+pub async fn letters_are_requested_and_resolved(fixture: Fixture) {
+    let (a, b, queue) = (&consumer("A"), &consumer("B"), &fixture.other.stores.dead_letters);
+    put(&fixture.store, a, (1..=4).map(|n| letter(n, "x")).collect()).await;
+    put(&fixture.store, b, vec![letter(1, "x")]).await;
+    assert!(queue.wanted("orders").await.unwrap().is_empty());
+    assert_eq!(queue.request(a, &LetterFilter::all().key("o-2")).await.unwrap(), 0);
+    assert_eq!(queue.request(a, &LetterFilter::all().name("placed")).await.unwrap(), 0, "names are compared by bytes");
+    assert_eq!(queue.request(a, &LetterFilter::at(Position::from_u64(3))).await.unwrap(), 1);
+    assert_eq!(queue.request(a, &LetterFilter::at(Position::from_u64(1)).key("o-1").name("Placed")).await.unwrap(), 1);
+    let requested = async || {
+        let letters = fixture.store.stores.dead_letters.requested(a, 10).await.unwrap();
+        letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(requested().await, [1, 3]);
+    assert_eq!(fixture.store.stores.dead_letters.wanted("orders").await.unwrap(), [a.clone()]);
+    assert!(fixture.store.stores.dead_letters.wanted("other").await.unwrap().is_empty());
+
+    // One is handled after all, one fails again.
+    let settlement = Settlement {
+        resolved: vec![letter(1, "").event.id, letter(99, "").event.id],
+        dead_letters: vec![letter(3, "again")],
+        ..Settlement::default()
+    };
+    fixture.store.stores.state.settle(&lease(a, 1), settlement).await.unwrap();
+    assert!(requested().await.is_empty() && queue.wanted("orders").await.unwrap().is_empty());
+    let letters = queue.list(a, None, 10).await.unwrap();
+    let seen: Vec<_> = letters.iter().map(|stored| (&*stored.letter.error, stored.letter.attempts)).collect();
+    assert_eq!(seen, [("x", 2), ("again", 4), ("x", 2)]);
+    assert_eq!((queue.count(a).await.unwrap(), queue.count(b).await.unwrap()), (3, 1));
+    // A resolved one cannot be requested; one that dies again is a letter again.
+    assert_eq!(queue.request(a, &LetterFilter::all()).await.unwrap(), 3);
+    put(&fixture.store, a, vec![letter(1, "back")]).await;
+    assert_eq!((queue.count(a).await.unwrap(), requested().await), (4, vec![2, 3, 4]));
 }

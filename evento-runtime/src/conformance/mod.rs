@@ -108,6 +108,7 @@ macro_rules! conformance {
                     letters_are_listed_in_order,
                     letters_of_others_are_not_seen,
                     letters_and_checkpoint_are_one_step,
+                    letters_are_requested_and_resolved,
                 }
             }
         }

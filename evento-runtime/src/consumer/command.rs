@@ -52,5 +52,14 @@ pub(crate) fn channel() -> (mpsc::Sender<Command>, Commands) {
     mpsc::channel(WAITING)
 }
 
-/// The consumers that are paused, as the store says.
-pub(crate) type Paused = watch::Receiver<Arc<BTreeSet<ConsumerId>>>;
+/// What is wanted of the consumers of a bundle, as the store says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// Who is to begin nothing.
+    pub(crate) paused: BTreeSet<ConsumerId>,
+    /// Who has dead letters that are to be tried again.
+    pub(crate) redrive: BTreeSet<ConsumerId>,
+}
+
+/// Follows them.
+pub(crate) type WishesReceiver = watch::Receiver<Arc<Wishes>>;

@@ -8,6 +8,9 @@ use crate::store::Checkpoint;
 /// The number of a delivery within one ownership: 1, 2, 3, … whatever the positions are.
 pub type DeliveryNo = u64;
 
+/// Numbers from here on are redriven dead letters: no deliveries of the log.
+pub(crate) const REDRIVEN: DeliveryNo = 1 << 63;
+
 /// When a delivery no longer has to be listed as open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cover {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-use super::delivery::DeliveryNo;
+use super::delivery::{DeliveryNo, REDRIVEN};
 
 /// Fixed, so that a simulated run repeats itself.
 pub(crate) type FixedHasher = BuildHasherDefault<DefaultHasher>;
@@ -15,8 +15,8 @@ pub(crate) type FixedHasher = BuildHasherDefault<DefaultHasher>;
 pub struct KeyQueues {
     /// Unsettled deliveries of a key, in order; only the first may run.
     keys: HashMap<Arc<str>, VecDeque<(DeliveryNo, usize)>, FixedHasher>,
-    /// May start now, by lane, oldest first.
-    ready: Vec<BTreeSet<DeliveryNo>>,
+    /// May start now, by lane: redriven letters (there are few), then the oldest.
+    ready: Vec<BTreeSet<(bool, DeliveryNo)>>,
     active: usize,
 }
 
@@ -43,7 +43,7 @@ impl KeyQueues {
 
     /// The oldest delivery that may start on a lane; it is taken.
     pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
-        self.ready.get_mut(lane)?.pop_first()
+        self.ready.get_mut(lane)?.pop_first().map(|(_, number)| number)
     }
 
     /// Whether something may start on a lane.
@@ -55,7 +55,7 @@ impl KeyQueues {
     /// A delivery taken before may start again: its retry is due, or its start did not happen. Its key stays its own.
     pub fn make_ready(&mut self, number: DeliveryNo, lane: usize) {
         if let Some(ready) = self.ready.get_mut(lane) {
-            ready.insert(number);
+            ready.insert(ranked(number));
         }
     }
 
@@ -63,7 +63,7 @@ impl KeyQueues {
     pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.active -= 1;
         if let Some(ready) = self.ready.get_mut(lane) {
-            ready.remove(&number);
+            ready.remove(&ranked(number));
         }
         let Some(queue) = key.and_then(|key| self.keys.get_mut(key)) else { return };
         if queue.front().is_some_and(|(first, _)| *first == number) {
@@ -85,6 +85,10 @@ impl KeyQueues {
     pub const fn active(&self) -> usize {
         self.active
     }
+}
+
+const fn ranked(number: DeliveryNo) -> (bool, DeliveryNo) {
+    (number < REDRIVEN, number)
 }
 
 #[cfg(test)]

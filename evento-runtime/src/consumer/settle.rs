@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::delivery::{DeliveryNo, Mark};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::event::EventId;
 use crate::policy::RetryPolicy;
 use crate::source::PreparedEvent;
 use crate::store::{Checkpoint, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, Settlement};
@@ -33,6 +34,8 @@ pub(crate) enum Part {
     DeadLetter(Box<DeadLetter>),
     /// It was handled, and its handler emitted these.
     Emitted(Vec<PreparedEvent>),
+    /// A dead letter was handled after all, and its handler emitted these.
+    Resolved(EventId, Vec<PreparedEvent>),
 }
 
 type Parts = BTreeMap<DeliveryNo, Part>;
@@ -125,6 +128,10 @@ impl Settler {
             match part {
                 Part::DeadLetter(letter) => settlement.dead_letters.push(DeadLetter::clone(letter)),
                 Part::Emitted(events) => settlement.emitted.extend_from_slice(events),
+                Part::Resolved(event, events) => {
+                    settlement.resolved.push(*event);
+                    settlement.emitted.extend_from_slice(events);
+                }
             }
         }
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());

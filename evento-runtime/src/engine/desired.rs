@@ -1,45 +1,41 @@
 //! What is wanted of the consumers of a bundle, as the store says: asked once for all of them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
 use crate::consumer::StopPhase;
-use crate::consumer::command::Paused;
+use crate::consumer::command::{Wishes, WishesReceiver};
+use crate::error::StoreError;
 use crate::identity::ConsumerId;
-use crate::store::ConsumerStateStore;
+use crate::store::Stores;
 
 /// How often the store is asked what other instances want.
 const ASK: Duration = Duration::from_secs(1);
 
-/// Who is paused, and a way to have the store asked at once.
+/// What is wanted, and a way to have the store asked at once.
 #[derive(Clone)]
 pub(super) struct Desired {
-    pub(super) paused: Paused,
+    pub(super) wishes: WishesReceiver,
     ask: Arc<Notify>,
 }
 
 /// The other end.
 pub(super) struct Housekeeping {
     bundle: String,
-    state: Arc<dyn ConsumerStateStore>,
-    paused: watch::Sender<Arc<BTreeSet<ConsumerId>>>,
+    stores: Stores,
+    wishes: watch::Sender<Arc<Wishes>>,
     ask: Arc<Notify>,
     stop: watch::Receiver<StopPhase>,
 }
 
 impl Desired {
-    pub(super) fn of(
-        bundle: &str,
-        state: Arc<dyn ConsumerStateStore>,
-        stop: watch::Receiver<StopPhase>,
-    ) -> (Self, Housekeeping) {
-        let (sender, paused) = watch::channel(Arc::default());
+    pub(super) fn of(bundle: &str, stores: Stores, stop: watch::Receiver<StopPhase>) -> (Self, Housekeeping) {
+        let (sender, wishes) = watch::channel(Arc::default());
         let ask = Arc::new(Notify::new());
-        let house = Housekeeping { bundle: bundle.to_owned(), state, paused: sender, ask: Arc::clone(&ask), stop };
-        (Self { paused, ask }, house)
+        let house = Housekeeping { bundle: bundle.to_owned(), stores, wishes: sender, ask: Arc::clone(&ask), stop };
+        (Self { wishes, ask }, house)
     }
 
     /// Something has changed that is not to wait for the next second.
@@ -50,22 +46,22 @@ impl Desired {
     /// Waits until the consumer is paused, or is not.
     pub(super) async fn wait(&mut self, consumer: &ConsumerId, paused: bool) {
         // The other end lives as long as the bundle runs.
-        let _ = self.paused.wait_for(|all| all.contains(consumer) == paused).await;
+        let _ = self.wishes.wait_for(|wishes| wishes.paused.contains(consumer) == paused).await;
     }
 }
 
 impl Housekeeping {
     /// Asks once; consumers begin with what it says.
     pub(super) async fn look(&self) {
-        match self.state.paused(&self.bundle).await {
-            Ok(paused) => {
-                let paused: BTreeSet<ConsumerId> = paused.into_iter().collect();
-                self.paused.send_if_modified(|known| {
-                    let changed = **known != paused;
-                    if changed {
-                        *known = Arc::new(paused);
+        match self.ask().await {
+            Ok(wishes) => {
+                self.wishes.send_if_modified(|known| {
+                    // Letters may have been marked again since the last look: that is news although it looks the same.
+                    let news = **known != wishes || !wishes.redrive.is_empty();
+                    if news {
+                        *known = Arc::new(wishes);
                     }
-                    changed
+                    news
                 });
             }
             // What was wanted before is still wanted.
@@ -73,6 +69,12 @@ impl Housekeeping {
                 tracing::warn!(bundle = self.bundle, error = &error as &dyn std::error::Error, "desired state unknown");
             }
         }
+    }
+
+    async fn ask(&self) -> Result<Wishes, StoreError> {
+        let paused = self.stores.state.paused(&self.bundle).await?.into_iter().collect();
+        let redrive = self.stores.dead_letters.wanted(&self.bundle).await?.into_iter().collect();
+        Ok(Wishes { paused, redrive })
     }
 
     /// Until the stop. In a task of its own, which is joined.

@@ -11,7 +11,7 @@ use crate::consumer::{ConsumerStatus, SeekTo, StatusCell};
 use crate::error::{AdminError, StoreError};
 use crate::event::Position;
 use crate::identity::ConsumerId;
-use crate::store::{StoredDeadLetter, Stores};
+use crate::store::{LetterFilter, StoredDeadLetter, Stores};
 use crate::task::Tasks;
 
 /// How long an answer is waited for.
@@ -115,6 +115,22 @@ impl ConsumerHandle {
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
         self.tasks.run(async move { queue.list(&id, after.as_ref(), limit).await }).await
+    }
+
+    /// Has dead letters tried again, by whichever instance owns the consumer, within about a second: oldest first per
+    /// key, behind what is open of the key, once each. One that fails again stays, with its attempts added up. Answers
+    /// how many were marked.
+    ///
+    /// # Errors
+    /// The store failed; nothing is marked.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take the marks back.
+    pub async fn redrive(&self, which: LetterFilter) -> Result<u64, StoreError> {
+        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
+        let marked = self.tasks.run(async move { queue.request(&id, &which).await }).await?;
+        self.desired.ask_now();
+        Ok(marked)
     }
 
     async fn ask(

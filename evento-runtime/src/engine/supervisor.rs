@@ -89,7 +89,7 @@ impl EngineSupervisor {
         let events = config.events;
         let classifiers: Arc<[Classifier]> = config.classifiers.into();
         let stores = config.store.stores.clone();
-        let (desired, house) = Desired::of(&config.bundle, Arc::clone(&stores.state), stop_signal.clone());
+        let (desired, house) = Desired::of(&config.bundle, stores.clone(), stop_signal.clone());
         let house = tasks
             .run(async move {
                 house.look().await;
@@ -114,7 +114,8 @@ impl EngineSupervisor {
                     status: status.clone(),
                     events: events.clone(),
                     stop: stop_signal.clone(),
-                    paused: desired.paused.clone(),
+                    dead_letters: Arc::clone(&stores.dead_letters),
+                    wishes: desired.wishes.clone(),
                 };
                 let (tell, begun) = oneshot::channel();
                 let (commands, asked) = command::channel();

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::event::{StoredEvent, Timestamp};
+use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::ConsumerId;
 use crate::outcome::ErrorClass;
 
@@ -38,6 +38,56 @@ pub struct StoredDeadLetter {
     pub consumer: ConsumerId,
     /// What was stored, attempts summed up.
     pub letter: DeadLetter,
+    /// Whether it is to be tried again.
+    pub requested: bool,
+}
+
+/// Which dead letters are meant: those that fit everything that is said. The default fits all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LetterFilter {
+    /// The event at this position.
+    pub position: Option<Position>,
+    /// Events of this name.
+    pub name: Option<String>,
+    /// Events of this key.
+    pub key: Option<String>,
+}
+
+impl LetterFilter {
+    /// All.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The event at a position.
+    #[must_use]
+    pub fn at(position: Position) -> Self {
+        Self { position: Some(position), ..Self::default() }
+    }
+
+    /// Events of a name.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Events of a key.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Whether an event is meant.
+    #[must_use]
+    pub fn matches(&self, event: &StoredEvent) -> bool {
+        self.position.as_ref().is_none_or(|position| *position == event.position)
+            && self.name.as_deref().is_none_or(|name| *name == *event.name)
+            && self.key.as_deref().is_none_or(|key| Some(key) == event.key.as_deref())
+    }
 }
 
 /// An error with its causes, one a line, fit for every store: no NUL, at most `limit` bytes, cut at a character

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     Checkpoint, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, DeadLetter, ErrorHistory,
-    Lease, MAX_ERROR_TEXT, Settlement, Store, StoreConfig, StoredDeadLetter, Stores, fit_text,
+    Lease, LetterFilter, MAX_ERROR_TEXT, Settlement, Store, StoreConfig, StoredDeadLetter, Stores, fit_text,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::deps::{Deps, Need};
@@ -81,7 +81,13 @@ struct Kept {
     started: bool,
     errors: ErrorHistory,
     checkpoint: Option<(Epoch, Checkpoint)>,
-    letters: HashMap<EventId, DeadLetter>,
+    letters: HashMap<EventId, Letter>,
+}
+
+struct Letter {
+    letter: DeadLetter,
+    requested: bool,
+    resolved: bool,
 }
 
 impl Default for Kept {
@@ -270,6 +276,11 @@ impl ConsumerStateStore for MemoryStore {
             for letter in settlement.dead_letters {
                 kept.add(letter);
             }
+            for event in settlement.resolved {
+                if let Some(letter) = kept.letters.get_mut(&event) {
+                    (letter.resolved, letter.requested) = (true, false);
+                }
+            }
             if let Some(errors) = settlement.errors {
                 kept.errors = errors;
             }
@@ -382,23 +393,66 @@ impl DeadEventQueue for MemoryStore {
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let wanted = |letter: &Letter| after.is_none_or(|after| letter.letter.event.position > *after);
+        Ok(self.with(|data| letters(data, consumer, wanted, limit)))
+    }
+
+    async fn request(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
         Ok(self.with(|data| {
-            let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
-            let letters = kept.into_iter().flat_map(|kept| kept.letters.values());
-            let mut letters: Vec<_> =
-                letters.filter(|letter| after.is_none_or(|after| letter.event.position > *after)).collect();
-            letters.sort_by(|a, b| (&a.event.position, a.event.id).cmp(&(&b.event.position, b.event.id)));
-            let stored = |letter: &DeadLetter| StoredDeadLetter { consumer: consumer.clone(), letter: letter.clone() };
-            letters.into_iter().take(limit).map(stored).collect()
+            let kept = data.consumers.get_mut(consumer).and_then(|row| row.kept.as_mut());
+            let letters = kept.into_iter().flat_map(|kept| kept.letters.values_mut());
+            let mut marked = 0;
+            for letter in letters.filter(|letter| !letter.resolved && which.matches(&letter.letter.event)) {
+                letter.requested = true;
+                marked += 1;
+            }
+            marked
+        }))
+    }
+
+    async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        Ok(self.with(|data| letters(data, consumer, |letter| letter.requested, limit)))
+    }
+
+    async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        Ok(self.with(|data| {
+            let of_bundle = data.consumers.iter().filter(|(id, _)| &*id.bundle == bundle);
+            let wanted = of_bundle.filter(|(_, row)| {
+                row.kept.as_ref().is_some_and(|kept| kept.letters.values().any(|letter| letter.requested))
+            });
+            wanted.map(|(id, _)| id.clone()).collect()
         }))
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
         Ok(self.with(|data| {
             let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
-            kept.map_or(0, |kept| u64::try_from(kept.letters.len()).unwrap_or(u64::MAX))
+            let unresolved = kept.into_iter().flat_map(|kept| kept.letters.values()).filter(|letter| !letter.resolved);
+            u64::try_from(unresolved.count()).unwrap_or(u64::MAX)
         }))
     }
+}
+
+/// Unresolved ones, oldest first.
+fn letters(
+    data: &Data,
+    consumer: &ConsumerId,
+    wanted: impl Fn(&Letter) -> bool,
+    limit: usize,
+) -> Vec<StoredDeadLetter> {
+    let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
+    let letters = kept.into_iter().flat_map(|kept| kept.letters.values());
+    let mut letters: Vec<&Letter> = letters.filter(|letter| !letter.resolved && wanted(letter)).collect();
+    letters.sort_by(|a, b| {
+        let (a, b) = (&a.letter.event, &b.letter.event);
+        (&a.position, a.id).cmp(&(&b.position, b.id))
+    });
+    let stored = |letter: &Letter| StoredDeadLetter {
+        consumer: consumer.clone(),
+        letter: letter.letter.clone(),
+        requested: letter.requested,
+    };
+    letters.into_iter().take(limit).map(stored).collect()
 }
 
 impl Row {
@@ -417,10 +471,10 @@ impl Kept {
         letter.error = fit_text(letter.error, MAX_ERROR_TEXT);
         letter.handler = fit_text(letter.handler, MAX_ERROR_TEXT);
         if let Some(stored) = self.letters.get(&letter.event.id) {
-            letter.attempts = letter.attempts.saturating_add(stored.attempts);
-            letter.first_failed_at = stored.first_failed_at;
+            letter.attempts = letter.attempts.saturating_add(stored.letter.attempts);
+            letter.first_failed_at = stored.letter.first_failed_at;
         }
-        self.letters.insert(letter.event.id, letter);
+        self.letters.insert(letter.event.id, Letter { letter, requested: false, resolved: false });
     }
 }
 

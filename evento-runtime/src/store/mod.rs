@@ -9,7 +9,7 @@ pub mod sql;
 
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
 pub(crate) use dead_letter::fit_text;
-pub use dead_letter::{DeadLetter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
+pub use dead_letter::{DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
 pub use memory::{Memory, MemoryStore};
 pub use opened::{CloseStore, Store, StoreConfig, Stores};
 #[cfg(feature = "sqlite")]
@@ -20,7 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::error::StoreError;
-use crate::event::{Position, Timestamp};
+use crate::event::{EventId, Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::outcome::ErrorClass;
 use crate::source::PreparedEvent;
@@ -45,6 +45,8 @@ pub struct Settlement {
     /// Events to append, each unless its id is known: what handlers emitted. An id that is known under other bytes
     /// is known as well: the first run counts.
     pub emitted: Vec<PreparedEvent>,
+    /// Dead letters that were handled after all. Their rows stay, as history, and are listed no more.
+    pub resolved: Vec<EventId>,
     /// The failures to show, whole; `None` leaves what is stored.
     pub errors: Option<ErrorHistory>,
     /// The component's `#[on_start]` hook has run for this version.
@@ -203,10 +205,11 @@ pub trait ConsumerLock: Send + Sync + 'static {
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 }
 
-/// Reading dead letters. They are written by [`ConsumerStateStore::settle`] only.
+/// Reading dead letters, and asking for them to be tried again. Their outcomes are written by
+/// [`ConsumerStateStore::settle`] only: a dead letter that comes again is no longer requested.
 #[async_trait]
 pub trait DeadEventQueue: Send + Sync + 'static {
-    /// Dead letters of a consumer after a position, ascending, at most `limit`.
+    /// Unresolved dead letters of a consumer after a position, ascending, at most `limit`.
     ///
     /// # Errors
     /// The store failed.
@@ -217,7 +220,25 @@ pub trait DeadEventQueue: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError>;
 
-    /// How many a consumer has.
+    /// Marks unresolved dead letters to be tried again by whoever owns the consumer. Answers how many were marked.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn request(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError>;
+
+    /// Marked dead letters of a consumer, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError>;
+
+    /// The consumers of a bundle that have marked dead letters.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
+
+    /// How many unresolved ones a consumer has.
     ///
     /// # Errors
     /// The store failed.

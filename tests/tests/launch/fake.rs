@@ -13,8 +13,8 @@ use evento_runtime::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck,
 };
 use evento_runtime::store::{
-    Checkpoint, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, Store,
-    StoreConfig, StoredDeadLetter, Stores,
+    Checkpoint, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter,
+    Settlement, Store, StoreConfig, StoredDeadLetter, Stores,
 };
 use tokio::sync::watch;
 
@@ -196,6 +196,18 @@ impl ConsumerLock for Fake {
 #[async_trait]
 impl DeadEventQueue for Fake {
     async fn list(&self, _: &ConsumerId, _: Option<&Position>, _: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn request(&self, _: &ConsumerId, _: &LetterFilter) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn requested(&self, _: &ConsumerId, _: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn wanted(&self, _: &str) -> Result<Vec<ConsumerId>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -4,19 +4,24 @@ use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Lane, Stage};
 use crate::consumer::command::Command;
-use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::error::AdminError;
 use crate::event::Position;
 
 impl ConsumerProcessor {
     /// A paused consumer begins nothing; what runs finishes, and the ownership stays.
-    pub(super) fn note_paused(&mut self) {
-        let paused = self.paused_set.borrow_and_update().contains(&*self.plan.id);
+    pub(super) fn note_wishes(&mut self) {
+        let paused = self.wishes.borrow().paused.contains(&*self.plan.id);
         if paused && !self.paused {
             self.admissions.clear();
             self.asked.fill(false);
         }
         self.paused = paused;
+    }
+
+    /// There are dead letters to be tried again, perhaps.
+    pub(super) fn note_redrive(&mut self) {
+        self.wants_redrive |= self.wishes.borrow_and_update().redrive.contains(&*self.plan.id);
     }
 
     /// Its attempt failed while the consumer is paused: no failure, no attempt; it runs once it goes on.
@@ -44,7 +49,8 @@ impl ConsumerProcessor {
     }
 
     fn skip(&mut self, position: &Position) -> Result<(), AdminError> {
-        let found = self.deliveries.iter().find(|(_, delivery)| delivery.event.position == *position);
+        let of_log = self.deliveries.iter().filter(|(number, _)| **number < REDRIVEN);
+        let found = of_log.into_iter().find(|(_, delivery)| delivery.event.position == *position);
         let Some((&number, delivery)) = found else {
             return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
         };

@@ -4,6 +4,7 @@ mod command;
 mod delivery;
 mod intake;
 mod outcome;
+mod redrive;
 mod start;
 mod stop;
 mod writing;
@@ -15,11 +16,12 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::delivery::{Delivery, Inline, Stage};
 use super::attempt::{AttemptEnd, Caller};
-use super::command::{Command, Commands, Paused, Reply, SeekTo};
+use super::command::{Command, Commands, Reply, SeekTo, WishesReceiver};
 use super::delivery::{DeliveryLog, DeliveryNo};
 use super::dispatch::{Dispatch, Lane};
 use super::events::{EngineEvents, Happening};
@@ -34,11 +36,12 @@ use crate::clock::SharedClock;
 use crate::cluster::HeldLease;
 use crate::context::{ConsumerScope, Stop};
 use crate::deps::Deps;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::executor::{ConsumerExecutor, Permit};
 use crate::outcome::Classifier;
 use crate::source::EventSource;
-use crate::store::{Checkpoint, ConsumerState, ConsumerStateStore, ErrorHistory};
+use crate::store::{Checkpoint, ConsumerState, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter};
 use crate::task::Tasks;
 
 /// Reports taken at once before anything else gets its turn.
@@ -67,8 +70,10 @@ pub struct ProcessorConfig {
     pub events: EngineEvents,
     /// Whether it is to stop.
     pub stop: watch::Receiver<StopPhase>,
-    /// Who is paused.
-    pub(crate) paused: Paused,
+    /// Where dead letters are read that are to be tried again.
+    pub dead_letters: Arc<dyn DeadEventQueue>,
+    /// What is wanted.
+    pub(crate) wishes: WishesReceiver,
 }
 
 /// How an ownership ended.
@@ -132,8 +137,14 @@ pub struct ConsumerProcessor {
     transient_streak: u32,
     counters: ConsumerCounters,
     commands: Commands,
-    paused_set: Paused,
+    wishes: WishesReceiver,
     paused: bool,
+    dead_letters: Arc<dyn DeadEventQueue>,
+    letters: Option<JoinHandle<Result<Vec<StoredDeadLetter>, StoreError>>>,
+    wants_redrive: bool,
+    /// Redriven letters that are open, and how many there were.
+    redriven: usize,
+    next_redriven: u64,
     /// Where to go on once nothing runs any more.
     seek: Option<(SeekTo, bool, Reply)>,
     phase: StopPhase,
@@ -144,9 +155,12 @@ pub struct ConsumerProcessor {
 
 /// What the loop woke up for.
 enum Happened {
-    /// To stop, to pause or to go on.
+    /// To stop.
     Told,
+    /// Something else is wanted than before.
+    Wishes,
     Command(Command),
+    Letters(Result<Vec<StoredDeadLetter>, StoreError>),
     LeaseLost,
     Report(Report),
     Inline(AttemptEnd),
@@ -227,8 +241,13 @@ impl ConsumerProcessor {
             in_flight: 0,
             transient_streak: 0,
             commands,
-            paused_set: config.paused.clone(),
+            wishes: config.wishes.clone(),
             paused: false,
+            dead_letters: Arc::clone(&config.dead_letters),
+            letters: None,
+            wants_redrive: config.wishes.borrow().redrive.contains(&*config.plan.id),
+            redriven: 0,
+            next_redriven: 0,
             seek: None,
             phase: StopPhase::Run,
             lost: false,
@@ -246,7 +265,8 @@ impl ConsumerProcessor {
             let now = Instant::now();
             let phase = *self.stop.borrow_and_update();
             self.note_phase(phase);
-            self.note_paused();
+            self.note_wishes();
+            self.read_letters();
             self.resume_due_retries(now);
             let busy = self.run_inline().await;
             self.start_admitted();
@@ -259,7 +279,9 @@ impl ConsumerProcessor {
             }
             match self.wait(now, busy).await {
                 Happened::Told | Happened::Tick => {}
+                Happened::Wishes => self.note_redrive(),
                 Happened::Command(command) => self.carry_out(command),
+                Happened::Letters(letters) => self.take_letters(letters),
                 Happened::LeaseLost => self.lose("it could not be renewed in time"),
                 Happened::Report(report) => self.take_reports(report),
                 Happened::Inline(end) => self.inline_ended(end),
@@ -273,12 +295,13 @@ impl ConsumerProcessor {
     /// Waits for the next thing. Every arm leaves what it waits for in its place if another comes first.
     async fn wait(&mut self, now: Instant, busy: bool) -> Happened {
         let tick = self.next_tick(now);
-        let Self { stop, lease, reports, inline, settler, admissions, feed, lost, commands, paused_set, .. } = self;
+        let Self { stop, lease, reports, inline, settler, admissions, feed, lost, commands, wishes, letters, .. } =
+            self;
         tokio::select! {
             biased;
             // The sender lives as long as the supervisor; without it only the lease ends the work.
             Ok(()) = stop.changed() => Happened::Told,
-            Ok(()) = paused_set.changed() => Happened::Told,
+            Ok(()) = wishes.changed() => Happened::Wishes,
             Some(command) = commands.recv() => Happened::Command(command),
             () = lease.lost(), if !*lost => Happened::LeaseLost,
             Some(report) = reports.recv() => Happened::Report(report),
@@ -286,6 +309,7 @@ impl ConsumerProcessor {
             settled = settler.finished() => Happened::Settled(settled),
             Some((lane, permit)) = admissions.next() => Happened::Admitted(lane, permit),
             event = feed.next() => Happened::Feed(event),
+            read = read_letters(letters) => Happened::Letters(read),
             () = std::future::ready(()), if busy => Happened::Tick,
             () = tokio::time::sleep_until(tick.unwrap_or(now)), if tick.is_some() => Happened::Tick,
         }
@@ -361,6 +385,18 @@ impl ConsumerProcessor {
 
     fn stored_checkpoint(&self) -> &Checkpoint {
         self.settler.stored()
+    }
+}
+
+/// The letters that are being read; never, if none are. Cancel-safe: the read goes on in its own task.
+async fn read_letters(
+    letters: &mut Option<JoinHandle<Result<Vec<StoredDeadLetter>, StoreError>>>,
+) -> Result<Vec<StoredDeadLetter>, StoreError> {
+    match letters {
+        Some(reading) => reading
+            .await
+            .unwrap_or_else(|error| Err(StoreError::new(StoreErrorKind::Other, "dead letters").caused_by(error))),
+        None => std::future::pending().await,
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
 use crate::consumer::attempt::{AttemptError, Done};
-use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::settle::Part;
 use crate::consumer::work::Report;
 use crate::error::StoreErrorKind;
@@ -56,6 +56,13 @@ impl ConsumerProcessor {
             Arc::make_mut(&mut self.errors).streak = 0;
             self.errors_changed = true;
         }
+        if number >= REDRIVEN {
+            if let Some(delivery) = self.deliveries.get_mut(&number) {
+                delivery.stage = Stage::Emitting;
+                self.settler.add(number, Part::Resolved(delivery.event.id, emitted));
+            }
+            return;
+        }
         if emitted.is_empty() {
             return self.settle(number);
         }
@@ -69,8 +76,14 @@ impl ConsumerProcessor {
     /// Nothing more has to be stored for it but the checkpoint.
     pub(super) fn settle(&mut self, number: DeliveryNo) {
         let Some(delivery) = self.deliveries.remove(&number) else { return };
-        self.log.settle(number);
-        self.counters.settled += 1;
+        if number < REDRIVEN {
+            self.log.settle(number);
+            self.counters.settled += 1;
+        } else {
+            self.redriven -= 1;
+            // There may be more than were read at once.
+            self.wants_redrive |= self.redriven == 0;
+        }
         match self.lanes[delivery.handler] {
             Lane::Inline => self.dispatch.settle_inline(),
             Lane::Executor(lane) => self.dispatch.settle(number, lane, delivery.key.as_ref()),
@@ -115,7 +128,11 @@ impl ConsumerProcessor {
         };
         let (attempt, at) = (delivery.retry.attempt(), self.clock.now());
         let first_failed_at = *delivery.first_failed_at.get_or_insert(at);
-        let decision = delivery.retry.failed(&handler.retry, path, error.class, asked, fastrand::f64());
+        let mut decision = delivery.retry.failed(&handler.retry, path, error.class, asked, fastrand::f64());
+        if number >= REDRIVEN {
+            // One attempt for each time somebody asks.
+            decision = Decision::DeadLetter;
+        }
         self.counters.failed += 1;
         if error.class == ErrorClass::Transient {
             self.counters.transient += 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Stage};
-use crate::consumer::delivery::{DeliveryNo, Mark};
+use crate::consumer::delivery::{DeliveryNo, Mark, REDRIVEN};
 use crate::consumer::events::Happening;
 use crate::consumer::settle::Settled;
 use crate::store::Checkpoint;
@@ -40,7 +40,7 @@ impl ConsumerProcessor {
     pub(super) fn stored(&mut self, mark: Mark, deliveries: Vec<DeliveryNo>) {
         for number in deliveries {
             if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::GivenUp) {
-                self.counters.dead_lettered += 1;
+                self.counters.dead_lettered += u64::from(number < REDRIVEN);
                 let position = delivery.event.position.clone();
                 let handler = self.callers[delivery.handler].label().to_owned();
                 self.events.tell(&self.plan.id, Happening::DeadLetter { position, handler });

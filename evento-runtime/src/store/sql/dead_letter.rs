@@ -11,7 +11,7 @@ use super::statements::Statements;
 use crate::error::StoreError;
 use crate::event::{EventId, Position, StoredEvent, Timestamp};
 use crate::identity::ConsumerId;
-use crate::store::{DeadLetter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
+use crate::store::{DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
 
 /// Adds a dead letter, or its attempts to the one that is there.
 pub(super) async fn put(
@@ -46,21 +46,53 @@ pub(super) async fn put(
     Ok(())
 }
 
-/// A page of dead letters.
+/// It was handled after all.
+pub(super) async fn resolve(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    event: &EventId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let values = [Value::Int(now.as_micros()), Value::Int(consumer), Value::Blob(event.as_uuid().as_bytes())];
+    session.execute(sql.resolve_letter, &values).await?;
+    Ok(())
+}
+
+/// Marks dead letters to be tried again. Within a write transaction.
+pub(crate) async fn request(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+    which: &LetterFilter,
+) -> Result<u64, StoreError> {
+    let named = Named::new(consumer);
+    let [bundle, component, version, context] = named.values();
+    let key: Value<'_> = which.key.as_deref().into();
+    let position = which.position.as_ref().into();
+    let values = [bundle, component, version, context, position, which.name.as_deref().into(), key, key];
+    session.execute(sql.request_letters, &values).await
+}
+
+/// Unresolved dead letters, oldest first; `requested`: only those that are marked.
 pub(crate) async fn list(
     session: &mut dyn Session,
     sql: &Statements,
     consumer: &ConsumerId,
     after: Option<&Position>,
+    requested: bool,
     limit: usize,
 ) -> Result<Vec<StoredDeadLetter>, StoreError> {
     let named = Named::new(consumer);
     let [bundle, component, version, context] = named.values();
     let after = after.map_or(&[][..], Position::as_bytes);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values = [bundle, component, version, context, Value::Blob(after), Value::Int(limit)];
+    let requested = Value::Int(requested.into());
+    let values = [bundle, component, version, context, Value::Blob(after), requested, Value::Int(limit)];
     let rows = session.fetch(sql.letters, &values).await?;
-    rows.iter().map(|row| Ok(StoredDeadLetter { consumer: consumer.clone(), letter: read(row)? })).collect()
+    let stored =
+        |row: &Row| Ok(StoredDeadLetter { consumer: consumer.clone(), letter: read(row)?, requested: row.flag(16)? });
+    rows.iter().map(stored).collect()
 }
 
 /// How many there are.

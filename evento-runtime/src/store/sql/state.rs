@@ -62,6 +62,9 @@ pub(crate) async fn settle(
     for letter in &settlement.dead_letters {
         dead_letter::put(session, sql, consumer, letter).await?;
     }
+    for event in &settlement.resolved {
+        dead_letter::resolve(session, sql, consumer, event, now).await?;
+    }
     let emitted = emit(session, sql, &settlement.emitted, now).await?;
     if let Some(errors) = &settlement.errors {
         session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;

@@ -54,6 +54,12 @@ pub(crate) struct Statements {
     pub(crate) letters: &'static str,
     /// bundle, component, version, context → how many.
     pub(crate) count_letters: &'static str,
+    /// consumer; position, name, key, key, each or NULL.
+    pub(crate) request_letters: &'static str,
+    /// micros, consumer id, event id.
+    pub(crate) resolve_letter: &'static str,
+    /// bundle → component, version, context of those with requested dead letters.
+    pub(crate) wanted: &'static str,
 
     /// consumer → owner, epoch, expires_at, whether it has expired.
     pub(crate) lease: &'static str,

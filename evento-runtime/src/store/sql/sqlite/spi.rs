@@ -21,8 +21,8 @@ use crate::source::{
 };
 use crate::store::sql::{consumer, dead_letter, lock, state};
 use crate::store::{
-    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, Store, StoreConfig,
-    StoredDeadLetter,
+    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, Settlement,
+    Store, StoreConfig, StoredDeadLetter,
 };
 
 #[async_trait]
@@ -254,8 +254,34 @@ impl DeadEventQueue for SqliteStore {
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let (consumer, after) = (consumer.clone(), after.cloned());
         let read = self.inner.readers.read(move |session| {
-            Box::pin(async move { dead_letter::list(session, &SQL, &consumer, after.as_ref(), limit).await })
+            Box::pin(async move { dead_letter::list(session, &SQL, &consumer, after.as_ref(), false, limit).await })
         });
+        read.await
+    }
+
+    async fn request(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        self.inner.check_open()?;
+        let (consumer, which) = (consumer.clone(), which.clone());
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move { dead_letter::request(session, &SQL, &consumer, &which).await })
+        });
+        work.await
+    }
+
+    async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let consumer = consumer.clone();
+        let read = self.inner.readers.read(move |session| {
+            Box::pin(async move { dead_letter::list(session, &SQL, &consumer, None, true, limit).await })
+        });
+        read.await
+    }
+
+    async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        let bundle = bundle.to_owned();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { consumer::list(session, SQL.wanted, &bundle).await }));
         read.await
     }
 

@@ -113,14 +113,28 @@ pub(crate) static SQL: Statements = Statements {
          version = excluded.version, recorded_at = excluded.recorded_at, content_type = excluded.content_type, \
          metadata = excluded.metadata, payload = excluded.payload, handler = excluded.handler, \
          class = excluded.class, error = excluded.error, last_failed_at = excluded.last_failed_at, \
+         requested = 0, resolved_at = NULL, \
          attempts = min(evento_dead_letter.attempts + excluded.attempts, 4294967295)",
     letters: concat!(
         "SELECT position, event, name, context, key, version, recorded_at, content_type, metadata, payload, handler, \
-         class, error, attempts, first_failed_at, last_failed_at FROM evento_dead_letter WHERE consumer = ",
+         class, error, attempts, first_failed_at, last_failed_at, requested FROM evento_dead_letter WHERE consumer = ",
         consumer!(),
-        " AND position > ? ORDER BY position, event LIMIT ?"
+        " AND position > ? AND resolved_at IS NULL AND requested >= ? ORDER BY position, event LIMIT ?"
     ),
-    count_letters: concat!("SELECT count(*) FROM evento_dead_letter WHERE consumer = ", consumer!()),
+    count_letters: concat!(
+        "SELECT count(*) FROM evento_dead_letter WHERE consumer = ",
+        consumer!(),
+        " AND resolved_at IS NULL"
+    ),
+    request_letters: concat!(
+        "UPDATE evento_dead_letter SET requested = 1 WHERE consumer = ",
+        consumer!(),
+        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
+         AND (? IS NULL OR key = ?)"
+    ),
+    resolve_letter: "UPDATE evento_dead_letter SET requested = 0, resolved_at = ? WHERE consumer = ? AND event = ?",
+    wanted: "SELECT component, version, context FROM evento_consumer \
+         WHERE bundle = ? AND id IN (SELECT consumer FROM evento_dead_letter WHERE requested = 1)",
 
     lease: concat!("SELECT owner, epoch, expires_at, expires_at <= ", now!(), " FROM evento_lease WHERE consumer = ?"),
     fence_epoch: "SELECT epoch FROM evento_fence WHERE consumer = ?",
