@@ -416,18 +416,22 @@ async fn free_shims_need_no_component() {
 }
 
 mod linking {
-    evento_runtime::link!(serde, evento_runtime);
+    evento_runtime::link!(serde = "serde", evento_runtime);
 }
 
 #[test]
 fn link_notes_the_names_of_crates() {
     let mut linked: Vec<_> = registered()
         .filter_map(|registered| match registered {
-            Registered::Linked { crate_name, location } => Some((*crate_name, location.file.ends_with("macros.rs"))),
+            Registered::Linked { crate_name, package, location, module } => {
+                assert!(location.file.ends_with("macros.rs"));
+                Some((*crate_name, *package, *module))
+            }
             _ => None,
         })
         .collect();
     linked.sort_unstable();
-    assert_eq!(linked, [("evento_runtime", true), ("serde", true)]);
+    let module = concat!(module_path!(), "::linking");
+    assert_eq!(linked, [("evento_runtime", None, module), ("serde", Some("serde"), module)]);
     assert_eq!(evento_runtime::__private::crate_name("r#gen"), "gen");
 }

@@ -135,8 +135,26 @@ fn unknown_executor() {
     let misspelt = orders().register::<OrderView>().executor(ConsumerExecutors::tasks("read-modle", 1));
     let problem = only(misspelt, "unknown-executor");
     assert_eq!(problem.message, "`OrderView::placed` runs on executor `read-model`, which is not registered");
-    assert_eq!(help(&problem), "did you mean `read-modle`? registered: read-modle");
+    let at = above!(3);
+    assert_eq!(
+        help(&problem),
+        format!("did you mean `read-modle`, registered at {at} for no handler? registered: read-modle")
+    );
     assert_eq!(place(&problem), "src/order_view.rs:21");
+    // One misspelt registration is one problem, however many handlers it leaves without an executor.
+    let registered = ConsumerExecutors::tasks("read-modle", 1);
+    let problem =
+        only(orders().register::<Parallel>().register::<OrderView>().executor(registered), "unknown-executor");
+    assert_eq!(
+        problem.message,
+        "`OrderView::placed`, `Parallel::placed` and `Parallel::paid` run on executor `read-model`, which is not registered"
+    );
+    // One that others use is right as it is.
+    let right = ConsumerExecutors::tasks("mial", 1);
+    let near =
+        orders().register::<Receipts>().register::<Mailing>().executor(right).provide(1_u8).provide(String::new());
+    let problem = only(near.provide(Smtp), "unknown-executor");
+    assert_eq!(help(&problem), "did you mean `mial`? registered: mial");
     let problem = only(orders().register::<OrderView>(), "unknown-executor");
     assert_eq!(
         help(&problem),

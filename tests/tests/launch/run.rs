@@ -85,7 +85,7 @@ async fn orphan_checkpoint() {
     assert_eq!(problem.message, "the store knows `Sequentail` version 1, but no such component is linked");
     assert_eq!(
         help(problem),
-        "did you mean `Sequential`? link its crate with `use its_crate as _;`, or say `.forget(\"Sequentail\", 1)` if it \
+        "did you mean `Sequential`? link its crate with `evento_runtime::link!(its_crate);`, or say `.forget(\"Sequentail\", 1)` if it \
          is gone for good"
     );
     assert_eq!(store.opened_and_closed(), (1, 1), "closed again");

@@ -129,7 +129,10 @@ component!(Receipts, "Receipts", "src/receipts.rs", 6, [
        needs: &const { [&const { [Need::of::<u8>()] } as &'static [Need]] },
        invoke: |_| Box::pin(async { Ok(()) }),
        location: at("src/receipts.rs", 8),
+       package: "shop",
+       module: "shop",
    }));
+component!(Mailing, "Mailing", "src/mailing.rs", 3, [on::<Placed>("placed", "src/mailing.rs", 8).executor("mail")]);
 component!(
     Parallel,
     "Parallel",
