@@ -60,8 +60,10 @@ impl Registry {
             Some(wanted) => package == wanted,
             None => crate_of(module) == linked.crate_name,
         };
-        self.places().any(|(package, module)| in_crate(package, module))
-            || self.linked.iter().any(|other| linked.package.is_none() && crate_of(other.module) == linked.crate_name)
+        // The `main.rs` beside a `lib.rs` is a crate of the same name; what it links is not the library's doing.
+        let links =
+            |other: &Linked| crate_of(other.module) == linked.crate_name && other.location.file != linked.location.file;
+        self.places().any(|(package, module)| in_crate(package, module)) || self.linked.iter().any(links)
     }
 
     /// Packages that registered something, and that no `link!` names.

@@ -107,6 +107,8 @@ mod tests {
 
     const MAIN: Location = Location { file: "src/main.rs", line: 3 };
 
+    const LIB: Location = Location { file: "src/lib.rs", line: 1 };
+
     fn linked(crate_name: &'static str, package: Option<&'static str>) -> Registered {
         Registered::Linked { crate_name, package, location: MAIN, module: "app" }
     }
@@ -148,7 +150,9 @@ mod tests {
 
     #[test]
     fn a_hook_and_a_link_of_its_own_are_something() {
-        let own = Registered::Linked { crate_name: "deeper", package: None, location: MAIN, module: "middle" };
+        // The binary `app` beside the library `app` links both.
+        assert_eq!(empty(leak(vec![linked("app", None), linked("other", None)])).len(), 2);
+        let own = Registered::Linked { crate_name: "deeper", package: None, location: LIB, module: "middle" };
         assert_eq!(
             empty(leak(vec![
                 linked("orders_handlers", None),
