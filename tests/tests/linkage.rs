@@ -157,7 +157,7 @@ fn every_handler_is_there_or_the_launch_says_what_is_missing() {
     let mut wrong = String::new();
     for (profile, _, always) in PROFILES {
         if !always && !long() {
-            println!("{profile}: only with EVENTO_LONG=1");
+            println!("linkage: {profile} only with EVENTO_LONG=1");
             continue;
         }
         let cases: Vec<&Case> =
@@ -185,7 +185,7 @@ fn every_handler_is_there_or_the_launch_says_what_is_missing() {
                 writeln!(wrong, "{profile}, {}:\n{printed}{told}", case.binary).unwrap();
             }
         }
-        println!("{profile}: {}", cases.iter().map(|case| case.binary).collect::<Vec<_>>().join(", "));
+        println!("linkage: {profile}: {}", cases.iter().map(|case| case.binary).collect::<Vec<_>>().join(", "));
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
@@ -218,7 +218,7 @@ fn two_copies_of_the_runtime_do_not_resolve() {
 #[test]
 fn a_static_library_registers_by_name() {
     if !long() {
-        println!("only with EVENTO_LONG=1");
+        println!("linkage: the static library only with EVENTO_LONG=1");
         return;
     }
     if Command::new("cc").arg("--version").output().is_err() {
@@ -236,7 +236,12 @@ fn a_static_library_registers_by_name() {
         pub extern \"C\" fn discovered() -> i32 { found(Bundle::builder(\"c\").discover()) }
         #[unsafe(no_mangle)]
         pub extern \"C\" fn registered() -> i32 {
-            found(Bundle::builder(\"c\").register::<handlers::AtTheRoot>().register::<handlers::public::InAPublicModule>())
+            let builder = Bundle::builder(\"c\");
+            #[cfg(feature = \"by-name\")]
+            let builder = builder
+                .register::<handlers::AtTheRoot>()
+                .register::<handlers::public::InAPublicModule>();
+            found(builder)
         }
     ";
     let program = "
@@ -250,7 +255,7 @@ fn a_static_library_registers_by_name() {
         env!("CARGO_TARGET_TMPDIR"),
         "static",
         &format!(
-            "edition = \"2024\"\n[lib]\nname = \"c_library\"\ncrate-type = [\"staticlib\"]\n[dependencies]\n{RUNTIME}handlers = {{ path = \"handlers\" }}\n"
+            "edition = \"2024\"\n[lib]\nname = \"c_library\"\ncrate-type = [\"staticlib\"]\n[features]\nby-name = []\n[dependencies]\n{RUNTIME}handlers = {{ path = \"handlers\" }}\n"
         ),
         &[
             ("src/lib.rs", library),
@@ -260,13 +265,19 @@ fn a_static_library_registers_by_name() {
         ],
     )
     .unwrap();
-    let output = fixture.cargo(&["build"], &[]).unwrap();
+    // Naming a component brings in what was compiled beside it, so that discovery then finds that, or all: by chance.
+    assert_eq!(run_from_c(&fixture, &[]), "0 0\n", "nothing is discovered");
+    assert!(run_from_c(&fixture, &["--features", "by-name"]).ends_with(" 2\n"));
+}
+
+/// Builds the library, links it into a C program, and gives what that prints.
+fn run_from_c(fixture: &Fixture, features: &[&str]) -> String {
+    let output = fixture.cargo(&[&["build"], features].concat(), &[]).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (archive, binary) = (fixture.binary("dev", "libc_library.a"), fixture.binary("dev", "c-program"));
     let main = fixture.folder().join("main.c");
     let cc = Command::new("cc").arg(main).arg(archive).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&binary).output();
     let cc = cc.unwrap();
     assert!(cc.status.success(), "{}", String::from_utf8_lossy(&cc.stderr));
-    let printed = Command::new(binary).output().unwrap().stdout;
-    assert_eq!(String::from_utf8_lossy(&printed), "0 2\n", "discovered and registered");
+    String::from_utf8(Command::new(binary).output().unwrap().stdout).unwrap()
 }

@@ -90,6 +90,9 @@ fn qualifiers(role: Role, sig: &Signature, errors: &mut Errors) {
     if !matches!(sig.safety, syn::Safety::Default) {
         errors.on(&sig.safety, format_args!("`{name}` must not be `unsafe`"));
     }
+    if sig.variadic.is_some() || (sig.constness.is_some() && sig.asyncness.is_some()) {
+        errors.known();
+    }
     if let Some(abi) = &sig.abi {
         errors.on(abi, format_args!("`{name}` must not be `extern`"));
     }
@@ -167,11 +170,13 @@ fn wrong_receiver(receiver: &Receiver) -> Option<&'static str> {
 
 fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Errors) {
     let usage = role.usage();
-    match peel(ty) {
+    // A group of `macro_rules!` has its place in the macro, what is inside of it in the user's call.
+    let ty = peel(ty);
+    match ty {
         Type::ImplTrait(_) => {
             errors.on(ty, format_args!("an argument of `{name}` must have a concrete type, not `impl Trait`"));
         }
-        Type::Infer(_) => errors.on(ty, format_args!("an argument of `{name}` must have a type")),
+        Type::Infer(_) => errors.known(),
         Type::Reference(reference) if is_event => {
             let owned = shown(&reference.elem);
             errors.signature(ty, usage, format_args!("`{name}` must take its event by value: `{owned}`"));
@@ -191,6 +196,13 @@ fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Erro
         Type::Reference(reference) if is_not_static(reference) => {
             let owned = shown(&reference.elem);
             errors.signature(ty, usage, format_args!("`{name}` must take provided values by value: `{owned}`"));
+        }
+        peeled if role == Role::Constructor && generic_dep(peeled) => {
+            errors.signature(
+                ty,
+                usage,
+                format_args!("`{name}` must take provided values as they are, without the `Dep` of handlers"),
+            );
         }
         peeled if is_event && generic_dep(peeled) => {
             errors.signature(ty, usage, format_args!("`{name}` must take its event first, and `Dep<T>` after it"));
