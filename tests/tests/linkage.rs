@@ -177,6 +177,8 @@ fn every_handler_is_there_or_the_launch_says_what_is_missing() {
             let right = match case.comes_to {
                 Finds(components) => printed == components,
                 Refuses(code, words) => {
+                    // Not a terminal: nothing but text, and no empty line at the end.
+                    assert!(!told.contains('\u{1b}') && !told.ends_with("\n\n"), "{told:?}");
                     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
                     told.contains(&format!("[{code}]")) && words.iter().all(|word| told.contains(word))
                 }

@@ -138,7 +138,7 @@ fn unknown_executor() {
     let at = above!(3);
     assert_eq!(
         help(&problem),
-        format!("did you mean `read-modle`, registered at {at} for no handler? registered: read-modle")
+        format!("did you mean `read-modle` ({at}), which no handler names? registered: read-modle")
     );
     assert_eq!(place(&problem), "src/order_view.rs:21");
     // One misspelt registration is one problem, however many handlers it leaves without an executor.

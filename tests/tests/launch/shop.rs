@@ -132,6 +132,13 @@ component!(Receipts, "Receipts", "src/receipts.rs", 6, [
        package: "shop",
        module: "shop",
    }));
+component!(
+    ForEver,
+    "ForEver",
+    "src/for_ever.rs",
+    3,
+    [on::<Placed>("placed", "src/for_ever.rs", 8).executor("read-model").retry(-1)]
+);
 component!(Mailing, "Mailing", "src/mailing.rs", 3, [on::<Placed>("placed", "src/mailing.rs", 8).executor("mail")]);
 component!(
     Parallel,

@@ -39,7 +39,7 @@ fn unknown_help(draft: &Draft<'_>, name: &str) -> String {
     let is_used = |executor: &str| draft.handlers().any(|(_, handler)| handler.def.executor == Some(executor));
     // One of the two is misspelt; nobody but the user knows which.
     let guess = match nearest(name, names()).and_then(|near| Some((near, draft.executor(near)?.1))) {
-        Some((near, at)) if !is_used(near) => format!("did you mean `{near}`, registered at {at} for no handler? "),
+        Some((near, at)) if !is_used(near) => format!("did you mean `{near}` ({at}), which no handler names? "),
         Some((near, _)) => format!("did you mean `{near}`? "),
         None => String::new(),
     };
