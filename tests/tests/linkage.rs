@@ -192,7 +192,7 @@ fn every_handler_is_there_or_the_launch_says_what_is_missing() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Two majors in one binary would each see half of the handlers, silently.
+/// Trap 11: two majors in one binary would each see half of the handlers, silently.
 #[test]
 fn two_copies_of_the_runtime_do_not_resolve() {
     let fixture = Fixture::new(
@@ -216,7 +216,7 @@ fn two_copies_of_the_runtime_do_not_resolve() {
     assert!(told.contains("Only one package in the dependency graph may specify the same links value"), "{told}");
 }
 
-/// Where something else than `rustc` links, discovery finds nothing, and naming the components finds all.
+/// B105, trap 13: where something else than `rustc` links, discovery finds nothing, and naming the components finds all.
 #[test]
 fn a_static_library_registers_by_name() {
     if !long() {
@@ -282,4 +282,12 @@ fn run_from_c(fixture: &Fixture, features: &[&str]) -> String {
     let cc = cc.unwrap();
     assert!(cc.status.success(), "{}", String::from_utf8_lossy(&cc.stderr));
     String::from_utf8(Command::new(binary).output().unwrap().stdout).unwrap()
+}
+
+/// B124: versions below 0.2 could be misused by safe code.
+#[test]
+fn the_registry_is_a_sound_one() {
+    let lock = fs::read_to_string(workspace().join("Cargo.lock")).unwrap();
+    let (_, rest) = lock.split_once("name = \"inventory\"\nversion = \"0.").unwrap();
+    assert!(rest.chars().next().is_some_and(|minor| minor >= '3'), "{rest:.20}");
 }

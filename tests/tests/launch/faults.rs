@@ -54,6 +54,7 @@ fn missing_expected() {
     assert!(orders().discover().module("shop::found").expect::<Found>().build().is_ok());
 }
 
+/// B106.
 #[test]
 fn duplicate_component() {
     let read_model = ConsumerExecutors::tasks("read-model", 4);
@@ -65,6 +66,13 @@ fn duplicate_component() {
          `launch::shop::OrderView` of crate `shop`"
     );
     assert_eq!(place(&problem), "src/order_view.rs:12");
+}
+
+/// Trap 12: a test whose dev-dependency depends back on its crate has every component twice.
+#[test]
+fn duplicate_component_of_one_source() {
+    let problem = only(orders().register::<Once>().register::<Again>(), "duplicate-component");
+    assert!(help(&problem).starts_with("one source was compiled twice"), "{problem}");
 }
 
 #[test]
@@ -181,6 +189,21 @@ fn bad_capacity() {
         assert_eq!(problem.message, format!("executor `read-model` cannot have a capacity of {capacity}"));
         assert_eq!(help(&problem), "a capacity is 1 to 1048576");
     }
+}
+
+#[test]
+fn no_constructor() {
+    let problem = only(orders().register::<OnlyGiven>(), "no-constructor");
+    assert_eq!(problem.message, "`OnlyGiven` has neither an `#[inject]` constructor nor `Default`");
+    assert_eq!(place(&problem), "src/given.rs:3");
+    assert!(orders().component(OnlyGiven).build().is_ok());
+}
+
+#[test]
+fn duplicate_hook() {
+    let problem = only(orders().register::<Hooked>(), "duplicate-hook");
+    assert_eq!(problem.message, "`Hooked` has a second `#[on_start]`, beside the one at src/hooked.rs:5");
+    assert_eq!(place(&problem), "src/elsewhere.rs:5");
 }
 
 #[test]

@@ -44,6 +44,27 @@ fn place(problem: &Problem) -> String {
     problem.location.expect("a place").to_string()
 }
 
+/// What a rule says is held by the test that has its name.
+#[test]
+fn every_rule_has_a_test_of_its_name() {
+    let tests = [
+        include_str!("faults.rs"),
+        include_str!("warnings.rs"),
+        include_str!("run.rs"),
+        include_str!("../../../evento-runtime/src/bundle/launch/mod.rs"),
+    ]
+    .concat();
+    let codes: Vec<&str> = include_str!("../../../evento-runtime/src/bundle/problems.md")
+        .lines()
+        .filter_map(|l| l.strip_prefix("### "))
+        .collect();
+    assert!(codes.len() > 30);
+    for code in codes {
+        let name = code.replace('-', "_");
+        assert!(tests.lines().any(|line| line.contains("fn ") && line.contains(&name)), "no test is called {name}");
+    }
+}
+
 #[track_caller]
 fn help(problem: &Problem) -> &str {
     problem.help.as_deref().expect("help")

@@ -142,7 +142,7 @@ mod tests {
     static HOOK: FreeHook = FreeHook::new::<Totals>(hook("orders-handlers", "orders_handlers::start"));
 
     #[test]
-    fn a_linked_crate_that_registered_nothing_is_a_fault() {
+    fn linked_crate_empty() {
         let [problem] = &empty(leak(vec![linked("order_totals", None)]))[..] else { panic!() };
         assert_eq!(problem.location, Some(MAIN));
         assert_eq!(problem.message, "crate `order_totals` is linked with `link!`, but nothing is registered in it");
