@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p evento-macros --bench check_cost`. Processor time, the median of three. It prints and asserts nothing: a time is a
 //! property of a machine. The budget is 12 ms a handler.
-#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 use std::fs;

@@ -91,6 +91,9 @@ pub use evento_macros::projector;
 
 /// Makes a method of a [`#[projector]`](macro@projector) block, or a free function, the handler of one event.
 ///
+/// A free function stands outside of every `impl`; one without `self` inside of one cannot join, and the compiler says so
+/// in words of its own. `#[async_trait]` is not needed on either.
+///
 /// In a block it needs no import: `#[projector]` reads it.
 ///
 /// # Signature

@@ -180,6 +180,7 @@ fn every_handler_is_there_or_the_launch_says_what_is_missing() {
                     // Not a terminal: nothing but text, and no empty line at the end.
                     assert!(!told.contains('\u{1b}') && !told.ends_with("\n\n"), "{told:?}");
                     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+                    note(code, &told);
                     told.contains(&format!("[{code}]")) && words.iter().all(|word| told.contains(word))
                 }
             };
@@ -190,6 +191,15 @@ fn every_handler_is_there_or_the_launch_says_what_is_missing() {
         println!("linkage: {profile}: {}", cases.iter().map(|case| case.binary).collect::<Vec<_>>().join(", "));
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Takes the report of one problem, without its line breaks, apart for the list of messages.
+fn note(code: &str, told: &str) {
+    let between = |from: &str, to: &str| {
+        let (_, rest) = told.split_once(from).unwrap_or_default();
+        rest.split_once(to).map_or(rest, |(text, _)| text).trim().to_owned()
+    };
+    evento_tests::note_message(code, &between(&format!("[{code}]"), " -->"), &between("help:", "\u{0}"));
 }
 
 /// Trap 11: two majors in one binary would each see half of the handlers, silently.

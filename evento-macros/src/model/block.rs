@@ -252,6 +252,14 @@ fn check_twice(handlers: &[Handler], errors: &mut Errors) {
     // Of two that exclude each other by `#[cfg]` only one will be there.
     let conditional = |handler: &Handler| handler.method.carried.iter().any(|attr| attr.path().is_ident("cfg"));
     for (index, handler) in handlers.iter().enumerate() {
+        let twin = |other: &&Handler| other.method.ident == handler.method.ident;
+        if let Some(twin) = handlers[..index].iter().find(twin)
+            && !conditional(twin)
+            && !conditional(handler)
+        {
+            // Two methods of one name: the compiler's affair, which would complain of every call of them as well.
+            errors.known();
+        }
         let first = handlers[..index].iter().find(|other| text(other) == text(handler));
         if let Some(first) = first.filter(|first| !conditional(first) && !conditional(handler)) {
             let (event, method) = (shown(&handler.event), names::plain(&first.method.ident));

@@ -126,7 +126,8 @@ pub(crate) fn event_handler(args: TokenStream, item: &TokenStream) -> TokenStrea
     }
 }
 
-const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`";
+const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`\n\n\
+                     in such a block it must be written as it is, not behind `cfg_attr` or `macro_rules!`, nor under another name";
 
 /// `#[on_start(..)]` that no `#[projector]` block has taken.
 pub(crate) fn on_start(args: TokenStream, item: &TokenStream) -> TokenStream {

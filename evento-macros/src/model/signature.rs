@@ -207,7 +207,26 @@ fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Erro
         peeled if is_event && generic_dep(peeled) => {
             errors.signature(ty, usage, format_args!("`{name}` must take its event first, and `Dep<T>` after it"));
         }
-        _ => {}
+        _ => {
+            if let Some(object) = dep_of_object(ty) {
+                let inner = shown(object);
+                errors.on(
+                    object,
+                    format_args!("`{name}` must take `Dep<Arc<{inner}>>`: a provided value is cloned, and has a size"),
+                );
+            }
+        }
+    }
+}
+
+/// The trait object in `Dep<dyn Repo>`.
+fn dep_of_object(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = peel(ty) else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Dep")?;
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first()? {
+        syn::GenericArgument::Type(object) if matches!(peel(object), Type::TraitObject(_)) => Some(object),
+        _ => None,
     }
 }
 

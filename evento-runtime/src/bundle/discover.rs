@@ -42,7 +42,7 @@ impl Registry {
                 Registered::Handler(free) => registry.free.push(free),
                 Registered::Hook(hook) => registry.hooks.push(hook),
                 Registered::Linked { crate_name, package, location, module } => {
-                    registry.linked.push(Linked { crate_name, package: *package, location: *location, module })
+                    registry.linked.push(Linked { crate_name, package: *package, location: *location, module });
                 }
             }
         }

@@ -8,7 +8,7 @@ use evento_runtime::executor::ConsumerExecutors;
 
 use crate::fake::Fake;
 use crate::shop::*;
-use crate::{help, only, orders, place};
+use crate::{help, only, orders, place, problems as all};
 
 /// The place so many lines above.
 macro_rules! above {
@@ -123,7 +123,7 @@ fn free_functions_join_a_registered_component() {
 
 #[test]
 fn duplicate_handler() {
-    let problems = orders().register::<Greedy>().build().unwrap_err().problems;
+    let problems = all(orders().register::<Greedy>());
     let told: Vec<_> = problems.iter().map(|problem| (problem.code, problem.message.as_str())).collect();
     assert_eq!(
         told,
@@ -209,7 +209,7 @@ fn duplicate_hook() {
 #[test]
 fn missing_dependency() {
     let receipts = || orders().register::<Receipts>().executor(ConsumerExecutors::tasks("mial", 1));
-    let problems = receipts().build().unwrap_err().problems;
+    let problems = all(receipts());
     let told: Vec<_> = problems.iter().map(|problem| (problem.message.as_str(), place(problem))).collect();
     assert_eq!(
         told,
@@ -265,7 +265,7 @@ fn bad_setting() {
     only(sound().retry_delay(Duration::from_secs(31)), "bad-setting");
     assert!(sound().retry_delay(Duration::from_secs(31)).max_delay(Duration::from_secs(31)).build().is_ok());
 
-    let problems = orders().register::<Impatient>().build().unwrap_err().problems;
+    let problems = all(orders().register::<Impatient>());
     let told: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(
         told,
@@ -307,7 +307,7 @@ fn mode_contradiction_unbounded() {
 
 #[test]
 fn bad_context_and_overlapping_contexts() {
-    let problems = orders().register::<Tenants>().build().unwrap_err().problems;
+    let problems = all(orders().register::<Tenants>());
     let told: Vec<_> = problems.iter().map(|problem| (problem.code, problem.message.as_str())).collect();
     assert_eq!(
         told,

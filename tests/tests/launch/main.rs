@@ -19,10 +19,22 @@ fn orders() -> BundleBuilder {
     Bundle::builder("orders").store(Fake::default())
 }
 
+/// Everything that is wrong with a wiring.
+#[track_caller]
+fn problems(builder: BundleBuilder) -> Vec<Problem> {
+    let problems = builder.build().expect_err("refused").problems;
+    problems.iter().for_each(note);
+    problems
+}
+
+fn note(problem: &Problem) {
+    evento_tests::note_message(problem.code, &problem.message, problem.help.as_deref().unwrap_or_default());
+}
+
 /// The one problem of a wiring that is wrong in one way.
 #[track_caller]
 fn only(builder: BundleBuilder, code: &str) -> Problem {
-    let mut problems = builder.build().expect_err("refused").problems;
+    let mut problems = problems(builder);
     assert_eq!(problems.len(), 1, "{problems:#?}");
     let problem = problems.remove(0);
     assert_eq!(problem.code, code);
@@ -36,6 +48,7 @@ fn warning(builder: BundleBuilder, code: &str) -> Problem {
     let mut found = bundle.warnings().iter().filter(|warning| warning.code == code);
     let warning = found.next().unwrap_or_else(|| panic!("no {code} in {:#?}", bundle.warnings()));
     assert_eq!(found.next(), None);
+    note(warning);
     warning.clone()
 }
 
