@@ -1,14 +1,18 @@
 //! What a handler may ask for, beside its event.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use crate::deps::{Deps, Need, Provided};
-use crate::event::{EventId, Metadata, Position, StoredEvent};
+use crate::error::AppendError;
+use crate::event::{EventId, Metadata, NewEvent, Position, StoredEvent};
 use crate::identity::ConsumerId;
+use crate::source::{Append, Expected, PreparedEvent};
+use crate::sync::{Mutex, lock};
 
 /// What all calls of one consumer have in common.
 pub struct ConsumerScope {
@@ -22,49 +26,108 @@ pub struct ConsumerScope {
     pub stop: Stop,
 }
 
-/// One attempt of one event: what extractors read.
+/// One attempt of one event: what extractors read. Cheap to clone.
 #[derive(Clone)]
-pub struct HandlerContext {
+pub struct HandlerContext(Arc<Call>);
+
+struct Call {
     scope: Arc<ConsumerScope>,
     event: Arc<StoredEvent>,
     attempt: u32,
+    emitted: Mutex<Vec<NewEvent>>,
+    /// What interceptors put; without any it costs nothing.
+    locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
 }
 
 impl HandlerContext {
     /// For attempt number `attempt`, from 1.
     #[must_use]
-    pub const fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
-        Self { scope, event, attempt }
+    pub fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
+        Self(Arc::new(Call { scope, event, attempt, emitted: Mutex::default(), locals: Mutex::default() }))
     }
 
     /// The recorded event.
     #[must_use]
-    pub const fn event(&self) -> &Arc<StoredEvent> {
-        &self.event
+    pub fn event(&self) -> &Arc<StoredEvent> {
+        &self.0.event
     }
 
     /// The consumer that is called.
     #[must_use]
     pub fn consumer(&self) -> &ConsumerId {
-        &self.scope.consumer
+        &self.0.scope.consumer
     }
 
     /// The provided values.
     #[must_use]
     pub fn deps(&self) -> &Deps {
-        &self.scope.deps
+        &self.0.scope.deps
     }
 
     /// The component's value.
     #[must_use]
     pub fn component(&self) -> &Arc<dyn Any + Send + Sync> {
-        &self.scope.component
+        &self.0.scope.component
     }
 
     /// The number of this attempt, from 1.
     #[must_use]
-    pub const fn attempt(&self) -> u32 {
-        self.attempt
+    pub fn attempt(&self) -> u32 {
+        self.0.attempt
+    }
+
+    pub(crate) fn put_local<T: Send + Sync + 'static>(&self, value: T) {
+        lock(&self.0.locals).insert(TypeId::of::<T>(), Box::new(value));
+    }
+
+    /// What the handler put into its outbox, checked, under ids that are the same on every run of this event.
+    pub(crate) fn take_emitted(&self) -> Result<Vec<PreparedEvent>, AppendError> {
+        let emitted = std::mem::take(&mut *lock(&self.0.emitted));
+        if emitted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let events = (0_u32..)
+            .zip(emitted)
+            .map(|(ordinal, event)| event.id_unless_given(EventId::emitted(self.consumer(), self.0.event.id, ordinal)));
+        Ok(Append::prepare(None::<String>, Expected::Any, events)?.events)
+    }
+}
+
+/// Events that a handler emits: stored together with the checkpoint that passes the handled event, or before it, and
+/// not at all if the handler fails. An extractor.
+///
+/// Their ids are made of the consumer, the handled event and their order, so a second run of the handler emits the
+/// same events and they are known. The key is that of the event type, or the one given with [`NewEvent::key`].
+///
+/// ```
+/// use evento_runtime::prelude::*;
+/// # #[derive(Event, serde::Serialize, serde::Deserialize)]
+/// # struct OrderPaid { order_id: String }
+/// # #[derive(Event, serde::Serialize, serde::Deserialize)]
+/// # struct InvoiceDue { order_id: String }
+/// # #[derive(Default)]
+/// # struct Invoicing;
+/// #[projector(version = 1)]
+/// impl Invoicing {
+///     #[event_handler]
+///     async fn paid(&self, event: OrderPaid, outbox: Outbox) {
+///         outbox.emit(InvoiceDue { order_id: event.order_id });
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Outbox(HandlerContext);
+
+impl Outbox {
+    /// Emits an event once the handler has succeeded.
+    pub fn emit(&self, event: impl Into<NewEvent>) {
+        lock(&self.0.0.emitted).push(event.into());
+    }
+}
+
+impl FromContext for Outbox {
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        Ok(Self(context.clone()))
     }
 }
 
@@ -135,6 +198,28 @@ impl<T: Provided> FromStart for Dep<T> {
     }
 }
 
+/// A value that an [interceptor](crate::interceptor) has put for this attempt: `Local(tenant): Local<Tenant>`.
+#[derive(Debug, Clone)]
+pub struct Local<T>(pub T);
+
+impl<T> Deref for Local<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> FromContext for Local<T> {
+    const NEEDS: &'static [Need] = &[Need::local::<T>()];
+
+    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
+        let locals = lock(&context.0.locals);
+        let value = locals.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref::<T>()).cloned();
+        value.map(Self).ok_or(MissingDependency(std::any::type_name::<T>()))
+    }
+}
+
 impl FromContext for Metadata {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
         Ok(Self::new(Arc::clone(context.event())))
@@ -189,6 +274,6 @@ impl Stop {
 
 impl FromContext for Stop {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
-        Ok(context.scope.stop.clone())
+        Ok(context.0.scope.stop.clone())
     }
 }

@@ -9,13 +9,26 @@ use std::sync::Arc;
 pub struct Need {
     type_id: TypeId,
     type_name: fn() -> &'static str,
+    local: bool,
 }
 
 impl Need {
     /// The need for a provided value of type `T`.
     #[must_use]
     pub const fn of<T: 'static>() -> Self {
-        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T> }
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, local: false }
+    }
+
+    /// The need for a value that an interceptor puts for each attempt.
+    #[must_use]
+    pub const fn local<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, local: true }
+    }
+
+    /// Whether an interceptor has to put it, rather than `.provide(..)`.
+    #[must_use]
+    pub const fn is_local(&self) -> bool {
+        self.local
     }
 
     /// The type, as a map key.

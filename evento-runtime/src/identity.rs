@@ -26,12 +26,18 @@ pub const fn is_name(name: &str) -> bool {
 }
 
 /// What a key or a context may be.
-pub const KEY_RULE: &str = "1 to 255 bytes of UTF-8";
+pub const KEY_RULE: &str = "1 to 255 bytes of UTF-8 without NUL";
 
 /// Whether `key` keeps [`KEY_RULE`].
 #[must_use]
 pub const fn is_key(key: &str) -> bool {
-    !key.is_empty() && key.len() <= 255
+    let bytes = key.as_bytes();
+    let mut i = 0;
+    // Not every store can keep a NUL in a text.
+    while i < bytes.len() && bytes[i] != 0 {
+        i += 1;
+    }
+    !bytes.is_empty() && bytes.len() <= 255 && i == bytes.len()
 }
 
 /// Which contexts a component listens to. One consumer per pattern.
@@ -56,7 +62,7 @@ impl ContextPattern {
             return Ok(Self::All);
         }
         if !is_key(text) {
-            return Err("a context has 1 to 255 bytes of UTF-8");
+            return Err("a context has 1 to 255 bytes of UTF-8 without NUL");
         }
         match text.strip_suffix('*') {
             Some(prefix) if prefix.contains('*') => Err("only one `*`, at the end, is understood"),

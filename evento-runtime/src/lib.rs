@@ -1,4 +1,54 @@
-//! evento
+//! Event handlers that run in parallel, lose nothing, and keep order where order matters.
+//!
+//! Annotate handlers with [`#[projector]`](macro@projector) and [`#[event_handler]`](macro@event_handler), give a
+//! [`Bundle`] a store and [`ConsumerExecutors`], and start it. `build()` judges the whole wiring before anything
+//! connects; what is wrong is told at once, each with the line of your own code.
+//!
+//! # Map
+//!
+//! | what | where |
+//! |---|---|
+//! | a fact with a type, and its recorded form | [`Event`], [`NewEvent`], [`StoredEvent`], [`Position`], [`EventId`] |
+//! | a component: `impl` block, or free functions around a unit struct | [`projector`](macro@projector), [`event_handler`](macro@event_handler), [`component`] |
+//! | what a handler may ask for | [`Metadata`], [`Attempt`], [`Position`], [`EventId`], [`Stop`], [`Dep`], [`context`] |
+//! | what a handler may return | [`Flow`], [`HandlerError`], [`ErrorClass`], [`outcome`] |
+//! | the plan and the process | [`Bundle`], [`BundleBuilder`], [`Running`], [`LaunchError`], [`bundle`] |
+//! | pools of work | [`ConsumerExecutors`], [`executor`] |
+//! | how far a consumer has come, what failed | [`CheckpointMode`], [`store::Checkpoint`], [`store::DeadLetter`] |
+//! | the log and the tables | [`store::Sqlite`], [`store::Memory`], [`source`], [`store`] |
+//! | writing a store | the traits in [`source`] and [`store`], and the suite in `conformance` (a feature) |
+//!
+//! # The way of an event
+//!
+//! ```text
+//! append ──▶ source ──▶ feed ──▶ dispatch ──▶ executor ──▶ handler ──▶ settle ──▶ checkpoint
+//!            (log)     (ahead)  (by key,     (permits)    (attempts)  (done /     (watermark, reach,
+//!                                window)                               dead)       open positions)
+//! ```
+//!
+//! # What is promised
+//!
+//! - Handlers without an executor, and those on one under [`CheckpointMode::Watermark`]: every committed event is
+//!   finally handled, skipped by rule, or among the dead letters, whatever is killed when. Under
+//!   [`CheckpointMode::OnStart`], the default, a hard kill loses at most what was running: the capacities of the
+//!   executors. A stop that ends within its deadline loses nothing.
+//! - After a crash at most a [window](BundleBuilder::window) of events is handled again.
+//! - On executors that keep key order, an event starts only after the one before it of its key is settled.
+//! - A key that is busy or waits for another attempt stops no other key.
+//! - A named executor never runs more handlers than its capacity, over all consumers that name it.
+//! - One process owns a consumer at a time; a write of an ownership that is over changes nothing.
+//! - A dead letter is stored before the checkpoint passes its event, with the bytes of the event.
+//!
+//! # Failures
+//!
+//! | failure | no executor | executor, `OnStart` | executor, `Watermark` |
+//! |---|---|---|---|
+//! | ordinary error | `retry` further attempts, then dead letter; -1: for ever | the same; -1 means 0 | the same; -1 means 0 |
+//! | transient | spends no attempt; held and tried again with backoff | `retry` further attempts, then dead letter | spends no attempt; held with backoff, without a permit |
+//! | permanent: a panic, undecodable, or said so | dead letter at once | dead letter at once | dead letter at once |
+//! | the store fails | no attempt; it waits, and says so | the same | the same |
+//!
+//! The delay before further attempt `k` is `retry_delay` (1 s) × 2^(k-1), at most `max_delay` (30 s), ± 20 %.
 
 pub mod bundle;
 pub mod clock;
@@ -14,6 +64,7 @@ pub mod error;
 pub mod event;
 pub mod executor;
 pub mod identity;
+pub mod interceptor;
 mod link;
 #[cfg(feature = "macros")]
 mod macros;
@@ -32,8 +83,9 @@ pub mod __private;
 #[allow(unused_extern_crates, reason = "generated code names the crate from the root, in its own tests too")]
 extern crate self as evento_runtime;
 
+pub use async_trait::async_trait;
 pub use bundle::{Bundle, BundleBuilder, LaunchError, Running, shutdown_signal};
-pub use context::{Attempt, Dep, FromContext, HandlerContext, Stop};
+pub use context::{Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Stop};
 pub use error::{AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;
@@ -42,3 +94,8 @@ pub use macros::{Event, event_handler, inject, on_start, projector};
 pub use outcome::{ErrorClass, Flow, HandlerError};
 pub use policy::CheckpointMode;
 pub use source::{Appended, Expected};
+
+/// The code of the README compiles.
+#[cfg(all(doctest, feature = "macros", feature = "sqlite"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -78,10 +78,12 @@ pub enum Decision {
     DeadLetter,
 }
 
-/// The retry state of one event: how many attempts it has spent.
+/// The retry state of one event: how many attempts were made, and how many of them count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetryPlan {
-    /// Attempts that failed and count against the budget.
+    /// Attempts that failed.
+    made: u32,
+    /// Of those: against the budget.
     spent: u32,
     /// Failures in a row that do not count (the world around was not ready).
     transient: u32,
@@ -91,7 +93,7 @@ impl RetryPlan {
     /// The number of the attempt that runs next, from 1.
     #[must_use]
     pub const fn attempt(&self) -> u32 {
-        self.spent.saturating_add(self.transient).saturating_add(1)
+        self.made.saturating_add(1)
     }
 
     /// Notes a failure and decides. `asked` is a delay the handler asked for itself.
@@ -104,9 +106,9 @@ impl RetryPlan {
         asked: Option<Duration>,
         jitter: f64,
     ) -> Decision {
+        self.made = self.made.saturating_add(1);
         let free = class == ErrorClass::Transient && path != Path::Executor(CheckpointMode::OnStart);
         if class == ErrorClass::Permanent {
-            self.spent = self.spent.saturating_add(1);
             return Decision::DeadLetter;
         }
         let k = if free {
@@ -205,6 +207,7 @@ mod tests {
             for _ in 0..100 {
                 assert!(matches!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::Retry(_)));
             }
+            assert_eq!(plan.attempt(), 101, "made, though not spent");
             assert!(matches!(plan.failed(&policy, path, ErrorClass::Ordinary, None, 0.5), Decision::Retry(_)));
         }
         let mut plan = RetryPlan::default();

@@ -2,7 +2,7 @@
 //!
 //! `#[event_handler]`, `#[inject]` and `#[on_start]` in a `#[projector]` block need no import at all.
 
-pub use crate::context::{Attempt, Dep, FromContext, Stop};
+pub use crate::context::{Attempt, Dep, FromContext, Local, Outbox, Stop};
 pub use crate::error::BoxError;
 pub use crate::event::{Event, EventId, Metadata, NewEvent, Position, RawEvent};
 pub use crate::outcome::{ErrorClass, Flow, HandlerError};

@@ -12,6 +12,7 @@ use crate::deps::Deps;
 use crate::engine::{ConsumerPlan, HandlerPlan};
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
+use crate::interceptor::Interceptor;
 use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
 
 pub(super) struct Blueprint {
@@ -98,6 +99,7 @@ impl Blueprint {
         &self,
         bundle: &Arc<str>,
         executors: &[Arc<dyn ConsumerExecutor>],
+        interceptors: &[Arc<dyn Interceptor>],
         deps: &Deps,
     ) -> Result<Vec<ConsumerPlan>, (&'static ComponentDef, MissingDependency)> {
         let mut plans = Vec::new();
@@ -120,6 +122,8 @@ impl Blueprint {
             plans.extend(component.consumers(bundle).map(|id| ConsumerPlan {
                 id: Arc::new(id),
                 component: Arc::clone(&value),
+                kind: component.def.kind,
+                interceptors: interceptors.iter().filter(|one| one.applies_to(component.def.kind)).cloned().collect(),
                 mode: component.mode,
                 wait_for_head: component.wait_for_head,
                 on_start: component.on_start.copied(),

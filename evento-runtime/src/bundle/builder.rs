@@ -13,6 +13,7 @@ use crate::clock::{Clock, SharedClock, SystemClock};
 use crate::component::{Component, ComponentDef, Location};
 use crate::deps::{Deps, Need};
 use crate::executor::ConsumerExecutor;
+use crate::interceptor::Interceptor;
 use crate::policy::CheckpointMode;
 use crate::store::StoreConfig;
 
@@ -35,6 +36,7 @@ pub struct BundleBuilder {
     pub(super) expected: Vec<(&'static ComponentDef, Location)>,
     pub(super) stores: Vec<(Box<dyn StoreConfig>, Location)>,
     pub(super) executors: Vec<(Arc<dyn ConsumerExecutor>, Location)>,
+    pub(super) interceptors: Vec<Arc<dyn Interceptor>>,
     pub(super) defaults: Defaults,
     pub(super) for_components: Vec<ForComponent>,
     pub(super) forget: Vec<(String, u32, Location)>,
@@ -71,6 +73,7 @@ impl BundleBuilder {
             expected: Vec::new(),
             stores: Vec::new(),
             executors: Vec::new(),
+            interceptors: Vec::new(),
             defaults: Defaults::default(),
             for_components: Vec::new(),
             forget: Vec::new(),
@@ -141,6 +144,13 @@ impl BundleBuilder {
     #[track_caller]
     pub fn executor(mut self, executor: impl ConsumerExecutor) -> Self {
         self.executors.push((Arc::new(executor), here()));
+        self
+    }
+
+    /// Runs around every attempt of every handler. The first one registered is the outermost.
+    #[must_use]
+    pub fn interceptor(mut self, interceptor: impl Interceptor) -> Self {
+        self.interceptors.push(Arc::new(interceptor));
         self
     }
 

@@ -63,10 +63,14 @@ use std::time::Duration;
 
 use blueprint::Blueprint;
 
+use tokio::sync::broadcast;
+
 use crate::clock::SharedClock;
 use crate::component::Location;
+use crate::consumer::{EngineEvent, EngineEvents};
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
+use crate::interceptor::Interceptor;
 use crate::store::StoreConfig;
 
 /// A bundle that passed its launch rules. Nothing of it runs, and nothing is open.
@@ -83,6 +87,8 @@ struct Parts {
     store: Option<Box<dyn StoreConfig>>,
     deps: Deps,
     executors: Vec<Arc<dyn ConsumerExecutor>>,
+    interceptors: Vec<Arc<dyn Interceptor>>,
+    events: EngineEvents,
     forget: Vec<(String, u32, Location)>,
     clock: SharedClock,
     stop_deadline: Duration,
@@ -102,6 +108,8 @@ impl Bundle {
             store: builder.stores.into_iter().next().map(|(store, _)| store),
             deps: builder.deps,
             executors: builder.executors.into_iter().map(|(executor, _)| executor).collect(),
+            interceptors: builder.interceptors,
+            events: EngineEvents::default(),
             forget: builder.forget,
             clock: builder.clock,
             stop_deadline: builder.stop_deadline,
@@ -113,6 +121,13 @@ impl Bundle {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.parts.name
+    }
+
+    /// What will happen to its consumers: ownership gained and lost, dead letters, stalls. Subscribed here, before the
+    /// start, nothing is missed.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
+        self.parts.events.subscribe()
     }
 
     /// The wiring, to be printed.

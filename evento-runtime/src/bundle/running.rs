@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio::sync::broadcast;
+
 use super::report::Problem;
-use crate::consumer::ConsumerStatus;
+use crate::consumer::{ConsumerStatus, EngineEvent};
 use crate::engine::EngineSupervisor;
 use crate::error::RunError;
 use crate::store::Store;
@@ -40,6 +42,12 @@ impl Running {
     #[must_use]
     pub fn status(&self) -> Vec<ConsumerStatus> {
         self.supervisor.status()
+    }
+
+    /// What happens to the consumers from now on.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
+        self.supervisor.events()
     }
 
     /// The engines.

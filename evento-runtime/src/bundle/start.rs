@@ -130,10 +130,11 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, mut deps, executors, clock, stop_deadline, .. } = parts;
+    let Parts { name, mut deps, executors, interceptors, events, clock, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
-    let consumers =
-        blueprint.consumer_plans(&name, &executors, &deps).map_err(|(def, missing)| not_made(&name, def, &missing))?;
+    let consumers = blueprint
+        .consumer_plans(&name, &executors, &interceptors, &deps)
+        .map_err(|(def, missing)| not_made(&name, def, &missing))?;
     for consumer in &consumers {
         tracing::info!(consumer = %consumer.id, handlers = consumer.handlers.len(), "starting");
     }
@@ -145,6 +146,7 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
         deps,
         clock,
         classifiers: classifiers(),
+        events,
     };
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;

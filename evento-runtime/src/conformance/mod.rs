@@ -83,6 +83,7 @@ macro_rules! conformance {
                     a_checkpoint_never_moves_back,
                     a_new_epoch_may_start_anywhere,
                     a_stale_epoch_writes_nothing,
+                    what_was_emitted_is_in_the_log_once,
                     settling_again_is_harmless,
                     settlements_at_the_same_time_keep_apart,
                     pause_is_kept,

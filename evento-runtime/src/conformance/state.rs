@@ -1,11 +1,12 @@
 //! `ConsumerStateStore`.
 
-use super::{Fixture, consumer, consumer_of, lease, letter};
-use crate::StoreErrorKind;
-use crate::event::{Position, Timestamp};
+use super::{Fixture, consumer, consumer_of, event, lease, letter};
+use crate::event::{EventId, Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch};
 use crate::outcome::ErrorClass;
+use crate::source::{Append, EventFilter, Expected, FetchLimits};
 use crate::store::{Checkpoint, ConsumerState, ErrorHistory, Failure, Settlement, Store};
+use crate::{NewEvent, StoreErrorKind};
 
 fn checkpoint(watermark: u64, reach: u64, open: &[u64]) -> Checkpoint {
     let position = |number: u64| (number > 0).then(|| Position::from_u64(number));
@@ -61,6 +62,7 @@ pub async fn what_was_settled_is_loaded(fixture: Fixture) {
         errors: Some(errors.clone()),
         started: true,
         checkpoint: Some(checkpoint(999_999, 2_000_000, &open)),
+        ..Settlement::default()
     };
     settle(&fixture.store, &consumer("A"), 3, settlement).await.unwrap();
     let state = load(&fixture.other, &consumer("A")).await;
@@ -132,6 +134,7 @@ pub async fn a_stale_epoch_writes_nothing(fixture: Fixture) {
             errors: Some(ErrorHistory { streak: 9, recent: Vec::new() }),
             started: true,
             checkpoint: Some(checkpoint(9, 9, &[])),
+            emitted: Append::prepare("k", Expected::Any, [event("Stale", "x")]).unwrap().events,
         };
         assert_eq!(settle(&fixture.other, a, epoch, settlement).await, Err(StoreErrorKind::Fenced));
     }
@@ -241,6 +244,32 @@ pub async fn on_start_is_shared_by_the_contexts_of_a_version(fixture: Fixture) {
     assert!(!load(&fixture.store, &consumer_of("other", "A", 1, "tenant-1")).await.started);
 }
 
+/// New ones get positions and versions like any other; known ones, also under other bytes, are left as they are.
+pub async fn what_was_emitted_is_in_the_log_once(fixture: Fixture) {
+    let (store, a) = (&fixture.store, &consumer("A"));
+    let twice = event("Made", "first").id(EventId::foreign("test", "1"));
+    store.append("k", Expected::New, [event("Made", "zero"), twice.clone()]).await.unwrap();
+    let other_bytes = event("Made", "other").id(EventId::foreign("test", "1"));
+    let emitted = [event("Made", "second"), other_bytes, event("Made", "third")];
+    let settlement = || {
+        let events = emitted
+            .iter()
+            .cloned()
+            .flat_map(|one: NewEvent| Append::prepare("k", Expected::Any, [one]).unwrap().events);
+        Settlement { emitted: events.collect(), checkpoint: Some(checkpoint(2, 2, &[])), ..Settlement::default() }
+    };
+    let mut wake = store.events.wake();
+    wake.mark_unchanged();
+    settle(store, a, 1, settlement()).await.unwrap();
+    assert!(wake.has_changed().unwrap(), "nobody was told");
+    settle(store, a, 1, settlement()).await.unwrap();
+    let limits = FetchLimits { events: 100, bytes: usize::MAX };
+    let events = fixture.other.events.fetch(None, limits, &EventFilter::all()).await.unwrap().events;
+    let seen: Vec<_> = events.iter().map(|event| (&event.payload[..], event.version)).collect();
+    assert_eq!(seen, [(&b"zero"[..], Some(1)), (b"first", Some(2)), (b"second", Some(3)), (b"third", Some(4))]);
+    assert_eq!(load(store, a).await.checkpoint, Some(checkpoint(2, 2, &[])));
+}
+
 /// All contexts of the version, and nothing of another version.
 pub async fn forgotten_is_gone_but_for_the_epoch(fixture: Fixture) {
     let (store, state) = (&fixture.store, &fixture.store.stores.state);
@@ -252,6 +281,7 @@ pub async fn forgotten_is_gone_but_for_the_epoch(fixture: Fixture) {
             started: true,
             errors: Some(ErrorHistory { streak: 1, recent: Vec::new() }),
             checkpoint: Some(checkpoint(1, 1, &[])),
+            ..Settlement::default()
         };
         settle(store, id, 7, settlement).await.unwrap();
         state.set_enabled(id, false).await.unwrap();

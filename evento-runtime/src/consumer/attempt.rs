@@ -11,11 +11,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use super::chain::chain;
 use crate::clock;
-use crate::component::Invoke;
+use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
 use crate::error::BoxError;
-use crate::outcome::{Classifier, ErrorClass, Flow, HandlerResult, classify};
+use crate::interceptor::{Interceptor, Invocation};
+use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
+use crate::source::PreparedEvent;
 use crate::store::{MAX_ERROR_TEXT, error_text};
 
 /// A poll longer than this holds up everything else on its thread.
@@ -29,20 +32,35 @@ pub(crate) struct AttemptError {
     pub(crate) text: String,
 }
 
+/// What an attempt that did not fail leaves to be stored.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) flow: Flow,
+    pub(crate) emitted: Vec<PreparedEvent>,
+}
+
 /// How an attempt ended.
-pub(crate) type AttemptEnd = Result<Flow, AttemptError>;
+pub(crate) type AttemptEnd = Result<Done, AttemptError>;
 
 /// Calls one handler.
 pub(crate) struct Caller {
+    kind: Kind,
     invoke: Invoke,
     label: String,
+    interceptors: Arc<[Arc<dyn Interceptor>]>,
     classifiers: Arc<[Classifier]>,
     warned: AtomicBool,
 }
 
 impl Caller {
-    pub(crate) fn new(invoke: Invoke, label: String, classifiers: Arc<[Classifier]>) -> Self {
-        Self { invoke, label, classifiers, warned: AtomicBool::new(false) }
+    pub(crate) fn new(
+        kind: Kind,
+        invoke: Invoke,
+        label: String,
+        interceptors: Arc<[Arc<dyn Interceptor>]>,
+        classifiers: Arc<[Classifier]>,
+    ) -> Self {
+        Self { kind, invoke, label, interceptors, classifiers, warned: AtomicBool::new(false) }
     }
 
     pub(crate) const fn is_blocking(&self) -> bool {
@@ -55,7 +73,9 @@ impl Caller {
 
     /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
+        let outbox = context.clone();
         let result = match self.invoke {
+            _ if !self.interceptors.is_empty() => self.intercepted(context).await,
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
                 Ok(future) => Guarded { future: Some(future), caller: self }.await,
                 Err(panic) => Err(panic),
@@ -63,10 +83,27 @@ impl Caller {
             Invoke::Blocking(invoke) => catch_unwind(AssertUnwindSafe(|| invoke(context))),
         };
         match result {
-            Ok(Ok(flow)) => Ok(flow),
+            Ok(Ok(flow)) => match outbox.take_emitted() {
+                Ok(emitted) => Ok(Done { flow, emitted }),
+                // The same event would be refused again.
+                Err(error) => Err(self.explain(HandlerError::permanent(error).into())),
+            },
             Ok(Err(error)) => Err(self.explain(error)),
             Err(panic) => Err(panicked(panic)),
         }
+    }
+
+    async fn intercepted(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
+        let call = Invocation::new(context.clone(), self.kind, self.label.clone());
+        let invoke = self.invoke;
+        let handler = Box::pin(async move {
+            match invoke {
+                Invoke::Async(invoke) => invoke(context).await,
+                Invoke::Blocking(invoke) => invoke(context),
+            }
+        });
+        let future = chain(&self.interceptors, &call, handler);
+        Guarded { future: Some(future), caller: self }.await
     }
 
     /// The error's `Display`, `source` and `Drop` are the user's code as well.
@@ -109,7 +146,7 @@ struct Panicked(String);
 
 /// Catches panics of each poll and of the drop, without a task of its own.
 struct Guarded<'a> {
-    future: Option<BoxFuture<'static, HandlerResult>>,
+    future: Option<BoxFuture<'a, HandlerResult>>,
     caller: &'a Caller,
 }
 
@@ -142,7 +179,7 @@ mod tests {
     use crate::consumer::work::tests::context;
 
     fn caller(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> Caller {
-        Caller::new(Invoke::Async(invoke), "T::h".into(), Arc::new([]))
+        Caller::new(Kind::Projector, Invoke::Async(invoke), "T::h".into(), Arc::new([]), Arc::new([]))
     }
 
     async fn text_of(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> AttemptError {

@@ -1,6 +1,6 @@
 //! The order of deliveries of one ownership, and what of it a checkpoint may cover. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::Position;
 use crate::store::Checkpoint;
@@ -169,33 +169,38 @@ impl DeliveryLog {
         self.exposed.saturating_add(usize::try_from(self.changed()).unwrap_or(usize::MAX))
     }
 
-    /// What may be stored now.
+    /// What may be stored now, in one settlement with what settles the deliveries of `with`.
     #[must_use]
-    pub fn checkpoint(&self) -> (Checkpoint, Mark) {
-        (self.build(|entry| !entry.is_covered()), Mark(self.covered))
+    pub fn checkpoint(&self, with: &BTreeSet<DeliveryNo>) -> (Checkpoint, Mark) {
+        self.build(with, |entry| !entry.is_covered())
     }
 
     /// What is stored at the end: whatever is not settled is open, also what was covered by its start. A stop
     /// loses nothing.
     #[must_use]
-    pub fn final_checkpoint(&self) -> (Checkpoint, Mark) {
-        (self.build(|_| true), Mark(self.covered))
+    pub fn final_checkpoint(&self, with: &BTreeSet<DeliveryNo>) -> (Checkpoint, Mark) {
+        self.build(with, |_| true)
     }
 
-    fn build(&self, is_open: impl Fn(&Entry) -> bool) -> Checkpoint {
-        let watermark = self.watermark().cloned();
+    fn build(&self, with: &BTreeSet<DeliveryNo>, is_open: impl Fn(&Entry) -> bool) -> (Checkpoint, Mark) {
+        let mut unsettled = self.open.iter().filter(|(number, _)| !with.contains(number)).map(|(_, entry)| entry);
+        let watermark = match unsettled.clone().next() {
+            Some(entry) => entry.before.clone(),
+            None => self.read_to.clone(),
+        };
         let reach = self.reach.clone().max(watermark.clone());
-        let open = self
-            .open
-            .values()
+        let open = unsettled
+            .by_ref()
             .take_while(|entry| Some(&entry.position) <= reach.as_ref())
             .filter(|entry| is_open(entry))
             .map(|entry| entry.position.clone())
             .collect();
-        Checkpoint { watermark, reach, open }
+        let fresh = with.iter().filter(|number| self.open.get(number).is_some_and(|entry| !entry.is_covered()));
+        let mark = self.covered + u64::try_from(fresh.count()).unwrap_or(u64::MAX);
+        (Checkpoint { watermark, reach, open }, Mark(mark))
     }
 
-    /// A checkpoint computed at `mark` is stored.
+    /// A checkpoint computed at `mark` is stored; what was stored with it is [settled](Self::settle) first.
     pub fn stored(&mut self, mark: Mark) {
         self.stored = self.stored.max(mark.0);
     }
@@ -203,8 +208,6 @@ impl DeliveryLog {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use proptest::prelude::*;
 
@@ -214,7 +217,7 @@ mod tests {
         Foreign(u8),
         Start(usize),
         Settle(usize),
-        Store,
+        Store(u64),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -223,7 +226,7 @@ mod tests {
             1 => (1_u8..9).prop_map(Step::Foreign),
             3 => any::<usize>().prop_map(Step::Start),
             3 => any::<usize>().prop_map(Step::Settle),
-            1 => Just(Step::Store),
+            1 => (0_u64..7).prop_map(Step::Store),
         ];
         proptest::collection::vec(step, 0..200)
     }
@@ -274,17 +277,27 @@ mod tests {
                             settled.insert(position);
                         }
                     }
-                    Step::Store => {
-                        let (checkpoint, mark) = log.checkpoint();
+                    Step::Store(with) => {
+                        // Some of what has started is settled by this very write.
+                        let with: BTreeSet<DeliveryNo> = deliveries
+                            .iter()
+                            .filter(|(n, p, _)| *n % 7 < with && started.contains(p) && !settled.contains(p))
+                            .map(|(n, _, _)| *n)
+                            .collect();
+                        let (checkpoint, mark) = log.checkpoint(&with);
                         prop_assert!(checkpoint.watermark >= stored.watermark, "the watermark moved back");
                         stored = checkpoint;
+                        for (number, position, _) in deliveries.iter().filter(|(n, _, _)| with.contains(n)) {
+                            log.settle(*number);
+                            settled.insert(*position);
+                        }
                         log.stored(mark);
                     }
                     Step::Start(_) | Step::Settle(_) => {}
                 }
                 let covered = |p: u64, cover: Cover| settled.contains(&p) || (started.contains(&p) && cover == Cover::Start);
                 // What the log would store now runs exactly what is not covered.
-                let (now, _) = log.checkpoint();
+                let (now, _) = log.checkpoint(&BTreeSet::new());
                 let expected: BTreeSet<u64> = deliveries.iter().filter(|(_, p, c)| !covered(*p, *c)).map(|(_, p, _)| *p).collect();
                 prop_assert_eq!(runs_again(&now, deliveries.iter().map(|(_, p, _)| *p)), expected.clone());
                 // What is stored never covers an event that has not started (or, where that counts, not settled) …
@@ -294,7 +307,7 @@ mod tests {
                 let begun = again.iter().filter(|p| started.contains(p)).count();
                 prop_assert!(begun <= log.exposure(), "{} run again, exposure {}", begun, log.exposure());
                 // A stop covers nothing that is not settled.
-                let (last, _) = log.final_checkpoint();
+                let (last, _) = log.final_checkpoint(&BTreeSet::new());
                 let unsettled: BTreeSet<u64> = deliveries.iter().map(|(_, p, _)| *p).filter(|p| !settled.contains(p)).collect();
                 prop_assert_eq!(runs_again(&last, deliveries.iter().map(|(_, p, _)| *p)), unsettled);
                 prop_assert!(log.watermark() <= log.frontier());
@@ -313,7 +326,7 @@ mod tests {
                 log.push(position, Cover::Settle).unwrap();
             }
             log.note_read_to(&Position::from_u64(100));
-            let (now, _) = log.checkpoint();
+            let (now, _) = log.checkpoint(&BTreeSet::new());
             prop_assert_eq!(&now.open, &stored.open);
             prop_assert_eq!(now.reach, stored.reach);
             prop_assert!(now.watermark >= stored.watermark);
@@ -330,7 +343,7 @@ mod tests {
             log.start(number);
             log.settle(number);
             if p % 100 == 0 {
-                let (checkpoint, mark) = log.checkpoint();
+                let (checkpoint, mark) = log.checkpoint(&BTreeSet::new());
                 assert_eq!(checkpoint.open, [Position::from_u64(1)]);
                 log.stored(mark);
             }

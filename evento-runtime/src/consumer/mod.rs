@@ -11,8 +11,10 @@
 //! ```
 
 mod attempt;
+mod chain;
 mod delivery;
 mod dispatch;
+mod events;
 mod feed;
 mod keys;
 mod plan;
@@ -24,6 +26,7 @@ mod work;
 
 pub use delivery::{Cover, DeliveryLog, DeliveryNo, Mark};
 pub use dispatch::{Dispatch, Lane};
+pub use events::{EngineEvent, EngineEvents, Happening};
 pub use keys::KeyQueues;
 pub use plan::{ConsumerPlan, HandlerPlan};
 pub use processor::{ConsumerProcessor, Ended, ProcessorConfig};

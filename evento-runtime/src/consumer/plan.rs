@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::component::{HookDef, Invoke};
+use crate::component::{HookDef, Invoke, Kind};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
+use crate::interceptor::Interceptor;
 use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
 
 /// One consumer, ready to run.
@@ -15,6 +16,10 @@ pub struct ConsumerPlan {
     pub id: Arc<ConsumerId>,
     /// The component's value.
     pub component: Arc<dyn Any + Send + Sync>,
+    /// Projector, saga or observer.
+    pub kind: Kind,
+    /// Around every attempt, outermost first.
+    pub interceptors: Arc<[Arc<dyn Interceptor>]>,
     /// For its handlers with an executor.
     pub mode: CheckpointMode,
     /// Whether the bundle's start waits for it.

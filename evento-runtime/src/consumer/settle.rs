@@ -1,5 +1,6 @@
 //! The consumer's only way to write: at most one settlement under way, newer values overtake older ones.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::time::Instant;
 use super::delivery::{DeliveryNo, Mark};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::policy::RetryPolicy;
+use crate::source::PreparedEvent;
 use crate::store::{Checkpoint, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, Settlement};
 use crate::task::Tasks;
 
@@ -21,14 +23,25 @@ struct Write {
     task: JoinHandle<Result<(), StoreError>>,
     mark: Mark,
     checkpoint: Checkpoint,
-    letters: Vec<(DeliveryNo, DeadLetter)>,
+    parts: Parts,
 }
+
+/// What a settlement writes for a delivery, beside the checkpoint that passes it.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    /// It was given up.
+    DeadLetter(Box<DeadLetter>),
+    /// It was handled, and its handler emitted these.
+    Emitted(Vec<PreparedEvent>),
+}
+
+type Parts = BTreeMap<DeliveryNo, Part>;
 
 /// What a finished write means.
 #[derive(Debug)]
 pub(crate) enum Settled {
-    /// Stored: the checkpoint of `mark`, and the dead letters of these deliveries.
-    Stored { mark: Mark, letters: Vec<DeliveryNo> },
+    /// Stored: the checkpoint of `mark`, and everything of these deliveries.
+    Stored { mark: Mark, deliveries: Vec<DeliveryNo> },
     /// Refused, or its outcome is unknown. What it held is kept and written again after a pause.
     Failed(StoreError),
     /// A later ownership exists.
@@ -41,8 +54,7 @@ pub(crate) struct Settler {
     lease: Lease,
     tasks: Tasks,
     write: Option<Write>,
-    letters: Vec<(DeliveryNo, DeadLetter)>,
-    errors: Option<ErrorHistory>,
+    parts: Parts,
     stored: Checkpoint,
     failures: u32,
     not_before: Option<Instant>,
@@ -56,8 +68,7 @@ impl Settler {
             lease,
             tasks,
             write: None,
-            letters: Vec::new(),
-            errors: None,
+            parts: Parts::new(),
             stored,
             failures: 0,
             not_before: None,
@@ -65,14 +76,14 @@ impl Settler {
         }
     }
 
-    /// The event of this delivery is given up; it is settled once this row is stored.
-    pub(crate) fn dead_letter(&mut self, number: DeliveryNo, letter: DeadLetter) {
-        self.letters.push((number, letter));
+    /// This delivery is settled once `part` is stored.
+    pub(crate) fn add(&mut self, number: DeliveryNo, part: Part) {
+        self.parts.insert(number, part);
     }
 
-    /// The failures to show, from the next write on.
-    pub(crate) fn note_errors(&mut self, errors: &ErrorHistory) {
-        self.errors = Some(errors.clone());
+    /// The deliveries that the next write settles.
+    pub(crate) fn waiting(&self) -> BTreeSet<DeliveryNo> {
+        self.parts.keys().copied().collect()
     }
 
     /// Whether a write may begin now.
@@ -84,12 +95,8 @@ impl Settler {
         self.write.is_some()
     }
 
-    pub(crate) const fn has_letters(&self) -> bool {
-        !self.letters.is_empty()
-    }
-
-    pub(crate) const fn has_errors(&self) -> bool {
-        self.errors.is_some()
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
     }
 
     pub(crate) const fn failures(&self) -> u32 {
@@ -110,19 +117,20 @@ impl Settler {
         &self.stored
     }
 
-    /// Begins to write everything there is.
-    pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark)) {
-        let letters = std::mem::take(&mut self.letters);
-        let settlement = Settlement {
-            dead_letters: letters.iter().map(|(_, letter)| letter.clone()).collect(),
-            errors: self.errors.take(),
-            started: false,
-            checkpoint: Some(checkpoint.clone()),
-        };
+    /// Begins to write everything there is; `errors`: the failures to show, if they have changed.
+    pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark), errors: Option<ErrorHistory>) {
+        let parts = std::mem::take(&mut self.parts);
+        let mut settlement = Settlement { errors, checkpoint: Some(checkpoint.clone()), ..Settlement::default() };
+        for part in parts.values() {
+            match part {
+                Part::DeadLetter(letter) => settlement.dead_letters.push(DeadLetter::clone(letter)),
+                Part::Emitted(events) => settlement.emitted.extend_from_slice(events),
+            }
+        }
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         let task = self.tasks.spawn(async move { store.settle(&lease, settlement).await });
         self.last_write = Instant::now();
-        self.write = Some(Write { task, mark, checkpoint, letters });
+        self.write = Some(Write { task, mark, checkpoint, parts });
     }
 
     /// The end of the write under way. Cancel-safe: the write itself goes on, and its result stays here.
@@ -137,13 +145,12 @@ impl Settler {
                 self.failures = 0;
                 self.not_before = None;
                 self.stored = write.checkpoint;
-                let letters = write.letters.into_iter().map(|(number, _)| number).collect();
-                Settled::Stored { mark: write.mark, letters }
+                Settled::Stored { mark: write.mark, deliveries: write.parts.into_keys().collect() }
             }
             Err(error) if error.kind() == StoreErrorKind::Fenced => Settled::Fenced(error),
             Err(error) => {
                 // Every part is idempotent under its epoch, so an unknown outcome is repeated, not assumed.
-                self.letters.splice(0..0, write.letters);
+                self.parts.extend(write.parts);
                 self.failures = self.failures.saturating_add(1);
                 self.not_before = Some(Instant::now() + WRITE_RETRY.backoff(self.failures, fastrand::f64()));
                 Settled::Failed(error)

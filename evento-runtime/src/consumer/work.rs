@@ -120,8 +120,10 @@ pub(crate) mod tests {
     async fn dropped_work_is_reported_as_unknown() {
         let (reports, mut received) = mpsc::channel(1);
         let caller = Arc::new(Caller::new(
+            crate::component::Kind::Projector,
             crate::component::Invoke::Async(|_| Box::pin(std::future::pending())),
             "T::h".into(),
+            Arc::new([]),
             Arc::new([]),
         ));
         let job = Job { number: 3, event: event(1), scope: scope(), caller, attempt: 1, reports };

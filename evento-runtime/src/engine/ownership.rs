@@ -10,12 +10,12 @@ use tokio::sync::{oneshot, watch};
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::component::HookDef;
-use crate::consumer::{ConsumerProcessor, Ended, ProcessorConfig, StallReason, StopPhase};
+use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, StallReason, StopPhase};
 use crate::context::{ConsumerScope, Stop};
 use crate::error::{BoxError, RunError, StoreError, StoreErrorKind};
 use crate::policy::RetryPolicy;
 use crate::source::PositionCheck;
-use crate::store::{ConsumerLock, ConsumerState, Settlement};
+use crate::store::{ConsumerLock, ConsumerState, Lease, Settlement};
 
 /// How often a consumer asks whether its owner is gone, or whether it is still paused.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -39,20 +39,42 @@ enum Acquired {
     Paused(HeldLease),
 }
 
+/// How an ownership ended.
+enum Worked {
+    /// By the stop; with who still runs.
+    Stopped(Vec<String>),
+    /// It was lost.
+    Lost,
+    /// The hook refused to begin.
+    Refused,
+}
+
 impl Ownership {
     /// Until the stop. Answers who still runs.
     pub(super) async fn run(mut self) -> Vec<String> {
+        let (id, events) = (Arc::clone(&self.config.plan.id), self.config.events.clone());
+        events.tell(&id, Happening::Started);
+        let stragglers = self.own().await;
+        events.tell(&id, Happening::Stopped);
+        stragglers
+    }
+
+    async fn own(&mut self) -> Vec<String> {
         let mut failures = 0;
         while self.phase() == StopPhase::Run {
             let pause = match self.acquire().await {
-                Ok(Acquired::Owned(lease, state)) => {
-                    failures = 0;
-                    if let Some(stragglers) = self.work(lease, state).await {
-                        return stragglers;
+                Ok(Acquired::Owned(lease, state)) => match self.work(lease, state).await {
+                    Worked::Stopped(stragglers) => return stragglers,
+                    // The next owner, or this one again, in its turn.
+                    Worked::Lost => {
+                        failures = 0;
+                        PAUSE.backoff(1, fastrand::f64())
                     }
-                    // It was lost. The next owner, or this one again, in its turn.
-                    PAUSE.backoff(1, fastrand::f64())
-                }
+                    Worked::Refused => {
+                        failures += 1;
+                        PAUSE.backoff(failures, fastrand::f64())
+                    }
+                },
                 Ok(Acquired::Standby(state)) => {
                     failures = 0;
                     self.tell(Ok(()));
@@ -68,6 +90,8 @@ impl Ownership {
                     failures += 1;
                     tracing::warn!(consumer = %self.config.plan.id, error = &error as &dyn std::error::Error, "cannot begin");
                     self.show(StallReason::Store { error: error.to_string() });
+                    // At the launch it is refused; later it comes back by itself.
+                    self.tell(Err(error.into()));
                     PAUSE.backoff(failures, fastrand::f64())
                 }
             };
@@ -128,8 +152,7 @@ impl Ownership {
         self.release(lease).await;
     }
 
-    /// `None`: the ownership was lost.
-    async fn work(&mut self, lease: HeldLease, state: ConsumerState) -> Option<Vec<String>> {
+    async fn work(&mut self, lease: HeldLease, state: ConsumerState) -> Worked {
         if let Some(hook) = self.config.plan.on_start.filter(|_| !state.started)
             && let Err(source) = self.run_hook(hook, &lease).await
         {
@@ -143,27 +166,30 @@ impl Ownership {
             self.show(StallReason::Store { error: error.to_string() });
             self.tell(Err(error));
             self.release(lease).await;
-            self.pause(ASK_AGAIN).await;
-            return None;
+            return Worked::Refused;
         }
         self.tell(Ok(()));
         tracing::info!(consumer = %self.config.plan.id, epoch = %lease.lease().epoch, "owned");
         let given = lease.lease().clone();
+        let id = Arc::clone(&self.config.plan.id);
+        self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
         match ConsumerProcessor::new(&self.config, lease, state).run().await {
             Ended::Stopped { stragglers } if stragglers.is_empty() => {
                 self.give_back(given).await;
-                Some(stragglers)
+                Worked::Stopped(stragglers)
             }
             // Work is in flight: the lease is left to expire.
             Ended::Stopped { stragglers } => {
-                Some(stragglers.into_iter().map(|straggler| format!("{}: {straggler}", self.config.plan.id)).collect())
+                let named = |straggler| format!("{}: {straggler}", self.config.plan.id);
+                Worked::Stopped(stragglers.into_iter().map(named).collect())
             }
             Ended::Lost => {
                 self.show(StallReason::LeaseLost);
+                self.config.events.tell(&id, Happening::OwnershipLost { epoch: given.epoch });
                 // Nothing of it is in flight any more. If only the state store saw a later epoch, the lock is still
                 // ours, and in everybody's way.
                 self.give_back(given).await;
-                None
+                Worked::Lost
             }
         }
     }
@@ -193,7 +219,7 @@ impl Ownership {
         self.give_back(given).await;
     }
 
-    async fn give_back(&self, lease: crate::store::Lease) {
+    async fn give_back(&self, lease: Lease) {
         let lock = Arc::clone(&self.lock);
         let released = self.config.tasks.run(async move { lock.release(&lease).await }).await;
         if let Err(error) = released {
@@ -209,16 +235,28 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     let asked_at = monotonic();
     let Some(lease) = lock.acquire(id, state.epoch).await? else { return Ok(Acquired::Standby(state)) };
     let held = keeper.hold(lease.clone(), asked_at);
+    match begin(config, &lease).await {
+        Ok(state) if state.enabled => Ok(Acquired::Owned(held, state)),
+        Ok(_) => Ok(Acquired::Paused(held)),
+        Err(error) => {
+            // Nothing has begun under it: kept, it would be in our own way.
+            lock.release(&lease).await?;
+            Err(error)
+        }
+    }
+}
+
+async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<ConsumerState, StoreError> {
+    let id = &config.plan.id;
     // The epoch reaches the state store before anything is read there: what an earlier owner still writes is
     // either in what is read next, or refused.
-    config.state.settle(&lease, Settlement::default()).await?;
+    config.state.settle(lease, Settlement::default()).await?;
     let state = config.state.load(id).await?;
     if let Some(reach) = state.checkpoint.as_ref().and_then(|checkpoint| checkpoint.reach.as_ref())
         && let PositionCheck::HistoryLost(why) = config.source.validate(reach).await?
     {
-        lock.release(&lease).await?;
         return Err(StoreError::new(StoreErrorKind::Missing, config.source.describe())
             .detail(format!("the checkpoint of `{id}` is not of this log: {why}")));
     }
-    Ok(if state.enabled { Acquired::Owned(held, state) } else { Acquired::Paused(held) })
+    Ok(state)
 }

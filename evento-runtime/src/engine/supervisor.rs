@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ use super::ConsumerPlan;
 use super::ownership::Ownership;
 use crate::clock::SharedClock;
 use crate::cluster::Keeper;
-use crate::consumer::{ConsumerStatus, ProcessorConfig, StatusCell, StopPhase};
+use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
 use crate::error::RunError;
 use crate::event::Position;
@@ -48,6 +48,8 @@ pub struct SupervisorConfig {
     pub clock: SharedClock,
     /// Who knows the errors of which driver.
     pub classifiers: Vec<Classifier>,
+    /// Where consumers tell what happens to them.
+    pub events: EngineEvents,
 }
 
 struct Running {
@@ -64,6 +66,7 @@ pub struct EngineSupervisor {
     consumers: Vec<Running>,
     executors: Vec<Arc<dyn ConsumerExecutor>>,
     stop: watch::Sender<StopPhase>,
+    events: EngineEvents,
     tasks: Tasks,
     keeper: Option<Arc<Keeper>>,
 }
@@ -72,7 +75,7 @@ impl EngineSupervisor {
     /// Starts every consumer, and waits until each works, stands by, or was refused by its `#[on_start]` hook.
     ///
     /// # Errors
-    /// A hook failed, or the system gives no thread. Then everything is stopped again.
+    /// A hook failed, the store did, or the system gives no thread. Then everything is stopped again.
     ///
     /// # Cancel safety
     /// Dropping the future stops what was started.
@@ -80,6 +83,7 @@ impl EngineSupervisor {
         let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock))?);
         let (stop, stop_signal) = watch::channel(StopPhase::Run);
         let tasks = Tasks::default();
+        let events = config.events;
         let classifiers: Arc<[Classifier]> = config.classifiers.into();
         let consumers = config
             .consumers
@@ -96,6 +100,7 @@ impl EngineSupervisor {
                     classifiers: Arc::clone(&classifiers),
                     tasks: tasks.clone(),
                     status: status.clone(),
+                    events: events.clone(),
                     stop: stop_signal.clone(),
                 };
                 let (tell, begun) = oneshot::channel();
@@ -110,6 +115,7 @@ impl EngineSupervisor {
             consumers,
             executors: config.executors,
             stop,
+            events,
             tasks,
             keeper: Some(keeper),
         };
@@ -153,6 +159,12 @@ impl EngineSupervisor {
         self.consumers.iter().map(|consumer| consumer.status.get()).collect()
     }
 
+    /// What happens to the consumers from now on: ownership gained and lost, dead letters, stalls.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
+        self.events.subscribe()
+    }
+
     /// How many tasks the engines have spawned so far.
     #[must_use]
     pub fn tasks_spawned(&self) -> u64 {
@@ -187,8 +199,16 @@ impl EngineSupervisor {
         }
         stragglers.extend(left.into_keys().map(|consumer| format!("{consumer}: still storing")));
         if stragglers.is_empty() {
-            join_all(self.executors.iter().map(|executor| executor.close())).await;
-            self.tasks.join().await;
+            // Nothing of ours runs any more. What a third party's executor or a dead connection still holds up is
+            // not worth the deadline.
+            let quiet = async {
+                join_all(self.executors.iter().map(|executor| executor.close())).await;
+                self.tasks.join().await;
+            };
+            tokio::select! {
+                () = quiet => {}
+                () = tokio::time::sleep_until(deadline + LAST_WORDS) => {}
+            }
         }
         self.end_keeper().await;
         if stragglers.is_empty() {

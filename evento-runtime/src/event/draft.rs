@@ -22,6 +22,7 @@ use super::{Event, EventId, JSON};
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub(crate) id: EventId,
+    id_given: bool,
     pub(crate) name: String,
     pub(crate) context: String,
     pub(crate) key: Option<String>,
@@ -37,6 +38,7 @@ impl NewEvent {
     pub fn new<E: Event>(event: &E) -> Self {
         Self {
             id: EventId::generate(),
+            id_given: false,
             name: E::NAME.to_owned(),
             context: E::CONTEXT.to_owned(),
             key: event.key(),
@@ -51,6 +53,7 @@ impl NewEvent {
     pub fn raw(name: impl Into<String>, content_type: impl Into<String>, payload: impl Into<Bytes>) -> Self {
         Self {
             id: EventId::generate(),
+            id_given: false,
             name: name.into(),
             context: super::DEFAULT_CONTEXT.to_owned(),
             key: None,
@@ -64,6 +67,15 @@ impl NewEvent {
     #[must_use]
     pub const fn id(mut self, id: EventId) -> Self {
         self.id = id;
+        self.id_given = true;
+        self
+    }
+
+    /// For events whose id is derived, unless the producer chose one.
+    pub(crate) const fn id_unless_given(mut self, id: EventId) -> Self {
+        if !self.id_given {
+            self.id = id;
+        }
         self
     }
 

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
+use crate::identity::ConsumerId;
+
 /// Namespace of ids derived from foreign ids; a constant of this crate, never to change.
 const FOREIGN: Uuid = Uuid::from_u128(0x6576_656e_746f_5f66_6f72_6569_676e_0001);
 
@@ -24,6 +26,20 @@ impl EventId {
     pub fn foreign(source: &str, id: &str) -> Self {
         let namespace = Uuid::new_v5(&FOREIGN, source.as_bytes());
         Self(Uuid::new_v5(&namespace, id.as_bytes()))
+    }
+
+    /// The id of the event that a handler of `consumer` emits as number `ordinal` for the event `cause`.
+    pub(crate) fn emitted(consumer: &ConsumerId, cause: Self, ordinal: u32) -> Self {
+        // Each part is told from the next by its length: no two consumers can make one id.
+        let context = consumer.context.to_string();
+        let mut name = Vec::new();
+        for part in [consumer.bundle.as_bytes(), consumer.component.as_bytes(), context.as_bytes()] {
+            name.extend_from_slice(&part.len().to_be_bytes());
+            name.extend_from_slice(part);
+        }
+        name.extend_from_slice(&consumer.version.to_be_bytes());
+        name.extend_from_slice(&ordinal.to_be_bytes());
+        Self(Uuid::new_v5(&cause.0, &name))
     }
 
     /// Takes a UUID as it is.

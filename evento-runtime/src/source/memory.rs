@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Append, Appended, Batch, EventFilter, FetchLimits, KnownEvent, PositionCheck};
+use super::{Append, Appended, Batch, EventFilter, Expected, FetchLimits, KnownEvent, PositionCheck, PreparedEvent};
 use crate::error::AppendError;
 use crate::event::{EventId, Position, StoredEvent, Timestamp};
 
@@ -54,6 +54,19 @@ impl Log {
         }
         let version = self.events.last().and_then(|event| event.version);
         Ok(Appended::new(position_of(first), position_of(self.events.len() - 1), version, false))
+    }
+
+    /// Stores the events that are not known yet. Answers whether there were any.
+    pub(crate) fn emit(&mut self, events: Vec<PreparedEvent>, now: Timestamp) -> bool {
+        let before = self.events.len();
+        for event in events {
+            if !self.by_id.contains_key(&event.id) {
+                let one = Append { expected: Expected::Any, events: vec![event] };
+                // A new id under no expectation is never refused.
+                self.append(&one, now).ok();
+            }
+        }
+        self.events.len() > before
     }
 
     pub(crate) fn fetch(&self, after: Option<&Position>, limits: FetchLimits, filter: &EventFilter) -> Batch {

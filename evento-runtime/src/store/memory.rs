@@ -260,7 +260,7 @@ impl ConsumerStateStore for MemoryStore {
     }
 
     async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
-        self.with(|data| {
+        let emitted = self.with(|data| {
             let row = data.consumers.entry(lease.consumer.clone()).or_default();
             if lease.epoch < row.epoch {
                 return Err(fenced(lease));
@@ -283,8 +283,12 @@ impl ConsumerStateStore for MemoryStore {
                     kept.checkpoint = Some((lease.epoch, checkpoint));
                 }
             }
-            Ok(())
-        })
+            Ok(data.log.emit(settlement.emitted, SystemClock.now()))
+        })?;
+        if emitted {
+            self.shared.wake.send_modify(|count| *count = count.wrapping_add(1));
+        }
+        Ok(())
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

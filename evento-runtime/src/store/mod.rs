@@ -23,6 +23,7 @@ use crate::error::StoreError;
 use crate::event::{Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::outcome::ErrorClass;
+use crate::source::PreparedEvent;
 
 /// The right to work for one consumer, with the epoch that fences its writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub struct Lease {
 pub struct Settlement {
     /// Rows to upsert, before a checkpoint passes their events.
     pub dead_letters: Vec<DeadLetter>,
+    /// Events to append, each unless its id is known: what handlers emitted. An id that is known under other bytes
+    /// is known as well: the first run counts.
+    pub emitted: Vec<PreparedEvent>,
     /// The failures to show, whole; `None` leaves what is stored.
     pub errors: Option<ErrorHistory>,
     /// The component's `#[on_start]` hook has run for this version.

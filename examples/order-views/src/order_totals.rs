@@ -27,30 +27,36 @@ async fn create_table(Dep(db): Dep<SqliteWriter>) -> Result<(), BoxError> {
 
 #[event_handler(projector = OrderTotals, executor = "read-model", retry = 3)]
 async fn placed(event: OrderPlaced, meta: Metadata, Dep(db): Dep<SqliteWriter>) -> Result<(), BoxError> {
-    store(&db, &event.order_id, &meta, 0, false).await
+    store(&db, event.order_id, &meta, 0, false).await
 }
 
 #[event_handler(projector = OrderTotals, executor = READ_MODEL, retry = 3)]
 async fn line_added(event: LineAdded, meta: Metadata, Dep(db): Dep<SqliteWriter>) -> Result<(), BoxError> {
-    store(&db, &event.order_id, &meta, event.cents, false).await
+    store(&db, event.order_id, &meta, event.cents, false).await
 }
 
 #[event_handler(projector = OrderTotals, executor = READ_MODEL, retry = 3)]
 async fn paid(event: OrderPaid, meta: Metadata, Dep(db): Dep<SqliteWriter>) -> Result<(), BoxError> {
-    store(&db, &event.order_id, &meta, 0, true).await
+    store(&db, event.order_id, &meta, 0, true).await
 }
 
-async fn store(db: &SqliteWriter, order_id: &str, meta: &Metadata, cents: i64, paid: bool) -> Result<(), BoxError> {
+/// What waits for the writer at the same moment shares a commit: `transaction` instead of a guard.
+async fn store(db: &SqliteWriter, order_id: String, meta: &Metadata, cents: i64, paid: bool) -> Result<(), BoxError> {
     let version = i64::try_from(meta.version().unwrap_or_default())?;
-    let mut db = db.acquire().await?;
-    sqlx::query(
-        "INSERT INTO order_entry (order_id, version, cents, paid) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
-    )
-    .bind(order_id)
-    .bind(version)
-    .bind(cents)
-    .bind(paid)
-    .execute(&mut *db)
-    .await?;
-    Ok(())
+    db.transaction(move |db| {
+        Box::pin(async move {
+            sqlx::query(
+                "INSERT INTO order_entry (order_id, version, cents, paid) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT DO NOTHING",
+            )
+            .bind(order_id)
+            .bind(version)
+            .bind(cents)
+            .bind(paid)
+            .execute(db)
+            .await?;
+            Ok(())
+        })
+    })
+    .await
 }

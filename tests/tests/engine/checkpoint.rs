@@ -16,7 +16,7 @@ use crate::scripted::{
 
 /// A store whose next settlements fail: `-1` for ever, `n` that many times. `after`: they are stored all the same.
 #[derive(Clone)]
-struct Faulty {
+pub(crate) struct Faulty {
     store: MemoryStore,
     faults: Arc<AtomicI64>,
     after: bool,
@@ -84,7 +84,7 @@ impl StoreConfig for Faulty {
     }
 }
 
-fn faulty(store: &MemoryStore, faults: i64, after: bool) -> Faulty {
+pub(crate) fn faulty(store: &MemoryStore, faults: i64, after: bool) -> Faulty {
     Faulty { store: store.clone(), faults: Arc::new(AtomicI64::new(faults)), after, kind: StoreErrorKind::Connection }
 }
 

@@ -6,12 +6,17 @@
 
 mod barrier;
 mod checkpoint;
+mod embedded;
 mod failures;
 mod free;
 mod head;
+mod interceptors;
+mod kinds;
 mod order;
+mod outbox;
 mod ownership;
 mod saturation;
 mod scripted;
 mod stop;
+mod told;
 mod versions;

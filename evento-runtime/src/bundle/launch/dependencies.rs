@@ -40,6 +40,8 @@ pub(super) fn no_constructor(draft: &Draft<'_>, report: &mut Report) {
 
 struct Provided {
     needs: Vec<Need>,
+    /// What interceptors put for each attempt.
+    locals: Vec<Need>,
     has_store: bool,
 }
 
@@ -48,11 +50,21 @@ impl Provided {
         let builder = draft.builder;
         let mut needs: Vec<Need> = builder.provided.iter().map(|(need, _)| *need).collect();
         needs.extend(builder.stores.iter().flat_map(|(store, _)| store.supplies()));
-        Self { needs, has_store: !builder.stores.is_empty() }
+        let locals = builder.interceptors.iter().flat_map(|interceptor| interceptor.puts()).collect();
+        Self { needs, locals, has_store: !builder.stores.is_empty() }
     }
 
     fn check<'n>(&self, report: &mut Report, who: &str, at: Location, needs: impl Iterator<Item = &'n Need>) {
         for need in needs {
+            if need.is_local() {
+                if !self.locals.iter().any(|put| put.type_id() == need.type_id()) {
+                    let wanted = short_type(need.type_name());
+                    report.add(at, format!("{who} takes a `Local<{wanted}>`, but no interceptor puts one")).help(
+                        "register an `.interceptor(..)` that names it in `puts` and puts it in `before` or `around`",
+                    );
+                }
+                continue;
+            }
             if !self.needs.iter().any(|given| given.type_id() == need.type_id()) {
                 let wanted = self.label(need);
                 report.add(at, format!("{who} takes a `{wanted}`, but none was provided")).help(self.help(need));

@@ -21,7 +21,9 @@ pub(super) enum Stage {
     /// Its next attempt is due later.
     Waiting,
     /// Given up; its dead letter is being stored.
-    Storing,
+    GivenUp,
+    /// Handled; what its handler emitted is being stored.
+    Emitting,
     /// Ended without an outcome: by the stop, or because its runtime ended.
     Left,
 }

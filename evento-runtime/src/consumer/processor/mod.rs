@@ -20,6 +20,7 @@ use self::delivery::{Delivery, Inline, Stage};
 use super::attempt::{AttemptEnd, Caller};
 use super::delivery::{DeliveryLog, DeliveryNo};
 use super::dispatch::{Dispatch, Lane};
+use super::events::{EngineEvents, Happening};
 use super::feed::{Feed, FeedEvent};
 use super::keys::FixedHasher;
 use super::plan::ConsumerPlan;
@@ -59,6 +60,8 @@ pub struct ProcessorConfig {
     pub tasks: Tasks,
     /// Where it shows itself.
     pub status: StatusCell,
+    /// Where it tells what happens.
+    pub events: EngineEvents,
     /// Whether it is to stop.
     pub stop: watch::Receiver<StopPhase>,
 }
@@ -81,6 +84,9 @@ pub struct ConsumerProcessor {
     clock: SharedClock,
     tasks: Tasks,
     status: StatusCell,
+    events: EngineEvents,
+    /// Whether a listener was told that it stalls.
+    stalled: bool,
     stop: watch::Receiver<StopPhase>,
     lease: HeldLease,
     scope: Arc<ConsumerScope>,
@@ -113,7 +119,9 @@ pub struct ConsumerProcessor {
     pending_bytes: usize,
     /// Handlers that run.
     in_flight: usize,
-    errors: ErrorHistory,
+    errors: Arc<ErrorHistory>,
+    /// Whether the stored failures are not these.
+    errors_changed: bool,
     transient_streak: u32,
     counters: ConsumerCounters,
     phase: StopPhase,
@@ -152,7 +160,8 @@ impl ConsumerProcessor {
             .handlers
             .iter()
             .map(|handler| {
-                Arc::new(Caller::new(handler.invoke, handler.label.clone(), Arc::clone(&config.classifiers)))
+                let (interceptors, classifiers) = (Arc::clone(&plan.interceptors), Arc::clone(&config.classifiers));
+                Arc::new(Caller::new(plan.kind, handler.invoke, handler.label.clone(), interceptors, classifiers))
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
@@ -178,9 +187,12 @@ impl ConsumerProcessor {
             clock: Arc::clone(&config.clock),
             tasks: config.tasks.clone(),
             status: config.status.clone(),
+            events: config.events.clone(),
+            stalled: false,
             stop: config.stop.clone(),
             counters: config.status.get().counters,
-            errors: state.errors,
+            errors: Arc::new(state.errors),
+            errors_changed: false,
             plan,
             lease,
             scope,
@@ -274,8 +286,14 @@ impl ConsumerProcessor {
         }
     }
 
-    fn show(&self) {
+    fn show(&mut self) {
         let reason = self.reason();
+        let stalls = reason.as_ref().filter(|reason| **reason != StallReason::CaughtUp);
+        if stalls.is_some() != self.stalled {
+            self.stalled = stalls.is_some();
+            let what = stalls.map_or(Happening::Resumed, |reason| Happening::Stalled { reason: reason.clone() });
+            self.events.tell(&self.plan.id, what);
+        }
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
             status.reason = reason;
@@ -286,9 +304,7 @@ impl ConsumerProcessor {
             status.open = self.log.open_len();
             status.exposure = self.log.exposure();
             status.counters = self.counters;
-            if *status.errors != self.errors {
-                status.errors = Arc::new(self.errors.clone());
-            }
+            status.errors = Arc::clone(&self.errors);
         });
     }
 

@@ -1,16 +1,19 @@
 //! How a delivery goes on after an attempt: settled, again later, or to the dead letters.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
-use crate::consumer::attempt::AttemptError;
+use crate::consumer::attempt::{AttemptError, Done};
 use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::settle::Part;
 use crate::consumer::work::Report;
 use crate::error::StoreErrorKind;
 use crate::outcome::{ErrorClass, Flow};
 use crate::policy::{Decision, Path};
+use crate::source::PreparedEvent;
 use crate::store::{DeadLetter, Failure};
 
 /// Error text kept in the history of a consumer: 1 KiB.
@@ -21,7 +24,7 @@ impl ConsumerProcessor {
         self.in_flight -= 1;
         match report.end {
             Some(end) => self.attempt_ended(report.number, end),
-            None => self.leave(report.number),
+            None => self.dropped(report.number),
         }
     }
 
@@ -34,26 +37,33 @@ impl ConsumerProcessor {
     fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
         let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
         match end {
-            Ok(Flow::Continue) => self.succeeded(number, false),
-            Ok(Flow::Skip) => self.succeeded(number, true),
-            Ok(Flow::DeadLetter(reason)) => {
+            Ok(Done { flow: Flow::Continue, emitted }) => self.succeeded(number, false, emitted),
+            Ok(Done { flow: Flow::Skip, emitted }) => self.succeeded(number, true, emitted),
+            Ok(Done { flow: Flow::DeadLetter(reason), .. }) => {
                 self.failed(number, AttemptError { class: ErrorClass::Permanent, text: reason }, None);
             }
-            Ok(Flow::RetryAfter(delay)) => {
+            Ok(Done { flow: Flow::RetryAfter(delay), .. }) => {
                 self.failed(number, asked_again("the handler asked to be called again"), Some(delay));
             }
             Err(error) => self.failed(number, error, None),
         }
     }
 
-    fn succeeded(&mut self, number: DeliveryNo, skipped: bool) {
+    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, emitted: Vec<PreparedEvent>) {
         self.transient_streak = 0;
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
-            self.errors.streak = 0;
-            self.settler.note_errors(&self.errors);
+            Arc::make_mut(&mut self.errors).streak = 0;
+            self.errors_changed = true;
         }
-        self.settle(number);
+        if emitted.is_empty() {
+            return self.settle(number);
+        }
+        // They are stored together with the checkpoint that passes this event, or before it.
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Emitting;
+            self.settler.add(number, Part::Emitted(emitted));
+        }
     }
 
     /// Nothing more has to be stored for it but the checkpoint.
@@ -65,6 +75,16 @@ impl ConsumerProcessor {
             Lane::Inline => self.dispatch.settle_inline(),
             Lane::Executor(lane) => self.dispatch.settle(number, lane, delivery.key.as_ref()),
         }
+    }
+
+    /// Its executor dropped it, because the runtime it ran on ends. It runs again, should there be another chance.
+    fn dropped(&mut self, number: DeliveryNo) {
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            // The permit went with the work.
+            delivery.hold = None;
+        }
+        let text = "the executor dropped the handler before it ended".to_owned();
+        self.failed(number, AttemptError { class: ErrorClass::Transient, text }, None);
     }
 
     /// It ended without an outcome, and stays open.
@@ -95,7 +115,7 @@ impl ConsumerProcessor {
             self.counters.transient += 1;
             self.transient_streak = self.transient_streak.saturating_add(1);
         }
-        self.errors.push(Failure {
+        Arc::make_mut(&mut self.errors).push(Failure {
             position: delivery.event.position.clone(),
             handler: handler.method.to_owned(),
             class: error.class,
@@ -103,7 +123,7 @@ impl ConsumerProcessor {
             error: shorten(&error.text),
             at,
         });
-        self.settler.note_errors(&self.errors);
+        self.errors_changed = true;
         match decision {
             Decision::Retry(delay) => {
                 tracing::debug!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
@@ -114,9 +134,9 @@ impl ConsumerProcessor {
             Decision::DeadLetter => {
                 tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
                     attempt, class = %error.class, error = error.text, "event given to the dead letters");
-                delivery.stage = Stage::Storing;
+                delivery.stage = Stage::GivenUp;
                 let letter = DeadLetter {
-                    event: std::sync::Arc::clone(&delivery.event),
+                    event: Arc::clone(&delivery.event),
                     handler: handler.method.to_owned(),
                     class: error.class,
                     error: error.text,
@@ -124,7 +144,7 @@ impl ConsumerProcessor {
                     first_failed_at,
                     last_failed_at: at,
                 };
-                self.settler.dead_letter(number, letter);
+                self.settler.add(number, Part::DeadLetter(Box::new(letter)));
             }
         }
     }

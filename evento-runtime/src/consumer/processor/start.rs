@@ -40,7 +40,7 @@ impl ConsumerProcessor {
         }
         // `checkpoint_every = 1`: what was started or settled is stored before the next one starts.
         let stored_first = self.plan.settings.checkpoint_every == 1;
-        if stored_first && (self.log.changed() > 0 || self.settler.has_letters() || self.settler.is_writing()) {
+        if stored_first && (self.log.changed() > 0 || self.settler.has_parts() || self.settler.is_writing()) {
             return false;
         }
         self.warn_of_window();
@@ -99,11 +99,11 @@ impl ConsumerProcessor {
         let future = if caller.is_blocking() {
             let tasks = self.tasks.clone();
             async move {
-                let called = tasks.spawn_blocking(move || caller.call(context).now_or_never()).await;
-                // It is ready at once, and it catches its own panics.
-                match called {
-                    Ok(Some(end)) => end,
-                    Ok(None) | Err(_) => std::future::pending().await,
+                let runtime = tokio::runtime::Handle::current();
+                match tasks.spawn_blocking(move || runtime.block_on(caller.call(context))).await {
+                    Ok(end) => end,
+                    // It catches its own panics: only a runtime that ends takes it away.
+                    Err(_) => std::future::pending().await,
                 }
             }
             .boxed()

@@ -55,15 +55,10 @@ impl ConsumerProcessor {
         }
         while !self.lost && (self.settler.is_writing() || self.has_final_news()) {
             if !self.settler.is_writing() {
-                self.settler.begin(self.log.final_checkpoint());
+                self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
             }
             match self.settler.finished().await {
-                Settled::Stored { mark, letters } => {
-                    self.log.stored(mark);
-                    for number in letters {
-                        self.settle(number);
-                    }
-                }
+                Settled::Stored { mark, deliveries } => self.stored(mark, deliveries),
                 // No time is left to try again; what was not stored is delivered again.
                 Settled::Failed(_) | Settled::Fenced(_) => break,
             }

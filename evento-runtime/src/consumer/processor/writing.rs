@@ -1,11 +1,15 @@
 //! When a settlement is written.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Stage, StopPhase};
+use crate::consumer::delivery::{DeliveryNo, Mark};
+use crate::consumer::events::Happening;
 use crate::consumer::settle::Settled;
+use crate::store::Checkpoint;
 
 /// A checkpoint that moved only past events nobody handles is stored at most this often.
 const PASSING: Duration = Duration::from_secs(1);
@@ -18,7 +22,7 @@ impl ConsumerProcessor {
         }
         if self.phase != StopPhase::Run {
             if self.in_flight == 0 && self.has_final_news() {
-                self.settler.begin(self.log.final_checkpoint());
+                self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
             }
             return;
         }
@@ -27,9 +31,28 @@ impl ConsumerProcessor {
         let full = changed >= settings.checkpoint_every || self.log.exposure() >= settings.window;
         let idle = changed > 0 && self.is_idle();
         let due = self.next_write(now).is_some_and(|instant| instant <= now);
-        if self.settler.has_letters() || (full && changed > 0) || idle || due {
-            self.settler.begin(self.log.checkpoint());
+        if self.settler.has_parts() || (full && changed > 0) || idle || due {
+            self.begin_write(self.log.checkpoint(&self.settler.waiting()));
         }
+    }
+
+    /// What a write held is there.
+    pub(super) fn stored(&mut self, mark: Mark, deliveries: Vec<DeliveryNo>) {
+        for number in deliveries {
+            if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::GivenUp) {
+                self.counters.dead_lettered += 1;
+                let position = delivery.event.position.clone();
+                let handler = self.callers[delivery.handler].label().to_owned();
+                self.events.tell(&self.plan.id, Happening::DeadLetter { position, handler });
+            }
+            self.settle(number);
+        }
+        self.log.stored(mark);
+    }
+
+    pub(super) fn begin_write(&mut self, checkpoint: (Checkpoint, Mark)) {
+        let errors = std::mem::take(&mut self.errors_changed).then(|| (*self.errors).clone());
+        self.settler.begin(checkpoint, errors);
     }
 
     /// When a write is due although nothing happens.
@@ -42,7 +65,7 @@ impl ConsumerProcessor {
             return news.then(|| self.settler.not_before().unwrap_or(now));
         }
         let last = self.settler.last_write();
-        let news = self.settler.has_letters() || self.settler.has_errors() || self.log.changed() > 0;
+        let news = self.settler.has_parts() || self.errors_changed || self.log.changed() > 0;
         let at = if news {
             last + self.plan.settings.checkpoint_interval
         } else if self.log.watermark() > self.stored_checkpoint().watermark.as_ref() {
@@ -59,25 +82,24 @@ impl ConsumerProcessor {
 
     /// Whether the end of this ownership has something to store.
     pub(super) fn has_final_news(&self) -> bool {
-        self.settler.has_letters()
-            || self.settler.has_errors()
-            || self.log.final_checkpoint().0 != *self.stored_checkpoint()
+        self.settler.has_parts()
+            || self.errors_changed
+            || self.log.final_checkpoint(&BTreeSet::new()).0 != *self.stored_checkpoint()
     }
 
     pub(super) fn note_settled(&mut self, settled: Settled) {
         match settled {
-            Settled::Stored { mark, letters } => {
-                self.log.stored(mark);
+            Settled::Stored { mark, deliveries } => {
+                self.stored(mark, deliveries);
                 self.counters.checkpoints += 1;
                 if self.feed.failures() == 0 {
                     self.store_error = None;
                 }
-                for number in letters {
-                    self.counters.dead_lettered += 1;
-                    self.settle(number);
-                }
             }
-            Settled::Failed(error) => self.note_store_failure(&error),
+            Settled::Failed(error) => {
+                self.errors_changed = true;
+                self.note_store_failure(&error);
+            }
             Settled::Fenced(error) => {
                 tracing::debug!(consumer = %self.plan.id, error = &error as &dyn std::error::Error, "fenced");
                 self.lose("a later ownership wrote");

@@ -1,10 +1,10 @@
 //! Appending: the same steps in every dialect, within a write transaction that serialises appends.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{EventId, Position, Timestamp};
-use crate::source::{Append, Appended, KnownEvent, PreparedEvent};
+use crate::source::{Append, Appended, Expected, KnownEvent, PreparedEvent};
 use crate::store::sql::session::{Row, Session, Value};
 use crate::store::sql::statements::{Statements, chunks};
 
@@ -40,6 +40,32 @@ pub(crate) async fn append(
     let position = |row: Option<&NewRow<'_>>| Position::from_u64(row.map_or(0, |row| row.position.unsigned_abs()));
     let version = rows.last().and_then(|row| row.version);
     Ok(Appended::new(position(rows.first()), position(rows.last()), version, false))
+}
+
+/// Stores the events that are not known yet, whatever was asked of their streams. Answers the last new position.
+pub(crate) async fn emit(
+    session: &mut dyn Session,
+    sql: &'static Statements,
+    events: &[PreparedEvent],
+    now: Timestamp,
+) -> Result<Option<Position>, StoreError> {
+    let mut known: HashSet<EventId> = HashSet::new();
+    for (sql, events) in chunks(&sql.events_by_id, events) {
+        let ids: Vec<_> = events.iter().map(|event| Value::Blob(event.id.as_uuid().as_bytes())).collect();
+        for row in session.fetch(sql, &ids).await? {
+            known.insert(EventId::from_uuid(row.uuid(0)?));
+        }
+    }
+    // An id chosen twice by a handler is known the second time.
+    let fresh: Vec<PreparedEvent> = events.iter().filter(|event| known.insert(event.id)).cloned().collect();
+    if fresh.is_empty() {
+        return Ok(None);
+    }
+    match append(session, sql, &Append { expected: Expected::Any, events: fresh }, now).await {
+        Ok(appended) => Ok(Some(appended.last)),
+        Err(AppendError::Store(error)) => Err(error),
+        Err(error) => Err(session.error(StoreErrorKind::Other).caused_by(error)),
+    }
 }
 
 struct NewRow<'a> {

@@ -5,7 +5,9 @@ use super::session::{Row, Session, Value};
 use super::statements::Statements;
 use super::{dead_letter, history};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::event::{Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch};
+use crate::source::sql::append::emit;
 use crate::store::{Checkpoint, ConsumerState, Lease, Settlement};
 
 /// What is stored for a consumer.
@@ -45,19 +47,22 @@ fn checkpoint(row: &Row) -> Result<Option<Checkpoint>, StoreError> {
 }
 
 /// Stores a settlement under the epoch of its lease. Within a write transaction, which the caller rolls back on any
-/// error. The order is that of the fields: no checkpoint before the rows it relies on.
+/// error. The order is that of the fields: no checkpoint before the rows it relies on. Answers the last position of
+/// what was emitted.
 pub(crate) async fn settle(
     session: &mut dyn Session,
-    sql: &Statements,
+    sql: &'static Statements,
     consumer: i64,
     lease: &Lease,
     settlement: &Settlement,
-) -> Result<(), StoreError> {
+    now: Timestamp,
+) -> Result<Option<Position>, StoreError> {
     let id = Value::Int(consumer);
     fence(session, sql, consumer, lease).await?;
     for letter in &settlement.dead_letters {
         dead_letter::put(session, sql, consumer, letter).await?;
     }
+    let emitted = emit(session, sql, &settlement.emitted, now).await?;
     if let Some(errors) = &settlement.errors {
         session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;
     }
@@ -80,7 +85,7 @@ pub(crate) async fn settle(
             session.execute(sql.touch_checkpoint, &[id]).await?;
         }
     }
-    Ok(())
+    Ok(emitted)
 }
 
 /// Remembers the epoch; refused below the highest that was seen.

@@ -62,13 +62,15 @@ where
     T: Send + 'static,
     E: From<StoreError> + Send + 'static,
 {
-    write_then(shared, work, |_| {}).await
+    write_then(shared, work, |_| true, |_| {}).await
 }
 
-/// As [`write`], with something to do once it is committed, whether or not the caller still waits.
+/// As [`write`], with something to do once it is committed, whether or not the caller still waits. `wrote`: whether
+/// there is anything to commit; what only looked as if (an append that was known) is rolled back and leaves no trace.
 pub(super) async fn write_then<T, E, F>(
     shared: &Arc<Shared>,
     work: F,
+    wrote: fn(&T) -> bool,
     then: impl FnOnce(&T) + Send + 'static,
 ) -> Result<T, E>
 where
@@ -89,7 +91,7 @@ where
         Box::pin(async move {
             // The caller gets the panic; the connection and the other writes are not its to harm.
             let result = AssertUnwindSafe(async { work(session).await }).catch_unwind().await;
-            let keep = matches!(result, Ok(Ok(_)));
+            let keep = matches!(&result, Ok(Ok(value)) if wrote(value));
             let answer = move |committed: Result<(), StoreError>| {
                 if let (Ok(Ok(value)), Ok(())) = (&result, &committed) {
                     then(value);

@@ -102,6 +102,7 @@ impl EventStore for SqliteStore {
         let work = group::write_then(
             &self.inner.shared,
             move |session| Box::pin(async move { append(session, &SQL, &batch, now).await }),
+            |appended: &Appended| !appended.known,
             move |appended: &Appended| {
                 if !appended.known {
                     shared.announce(log::number_of(&appended.last));
@@ -129,17 +130,27 @@ impl ConsumerStateStore for SqliteStore {
 
     async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
         self.inner.check_open()?;
-        let (inner, lease) = (Arc::clone(&self.inner), lease.clone());
-        let work = group::write(&self.inner.shared, move |session| {
-            Box::pin(async move {
-                let number = match inner.number(&lease.consumer) {
-                    Some(number) => number,
-                    None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
-                };
-                state::settle(session, &SQL, number, &lease, &settlement).await
-            })
-        });
-        work.await
+        let (inner, lease, now) = (Arc::clone(&self.inner), lease.clone(), SystemClock.now());
+        let shared = Arc::clone(&self.inner.shared);
+        let work = group::write_then(
+            &self.inner.shared,
+            move |session| {
+                Box::pin(async move {
+                    let number = match inner.number(&lease.consumer) {
+                        Some(number) => number,
+                        None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
+                    };
+                    state::settle(session, &SQL, number, &lease, &settlement, now).await
+                })
+            },
+            |_| true,
+            move |emitted: &Option<Position>| {
+                if let Some(last) = emitted {
+                    shared.announce(log::number_of(last));
+                }
+            },
+        );
+        work.await.map(|_: Option<Position>| ())
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

@@ -130,6 +130,7 @@ impl Inner {
                     Ok::<_, StoreError>(Some((lease, clean, number)))
                 })
             },
+            |_| true,
             move |taken: &Option<(Lease, bool, i64)>| {
                 // Not before the commit: a number that was rolled back may go to another consumer.
                 if let Some((lease, _, number)) = taken {
