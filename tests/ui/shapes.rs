@@ -8,6 +8,8 @@ fn main() {}
 
 #[derive(Event, Serialize, Deserialize)]
 struct A {}
+#[derive(Event, Serialize, Deserialize)]
+struct B {}
 
 mod arguments {
     use super::*;
@@ -19,6 +21,9 @@ mod arguments {
         #[event_handler]
         async fn too_generic(&self, _event: A<u32>) {}
 //~                                         ^ rustc
+        #[event_handler]
+        async fn local_first(&self, _tenant: Local<u32>, _event: B) {}
+//~                                          ^^^^^^^^^^ the event must come first, before `Local<u32>`
         #[event_handler]
         async fn object(&self, _event: RawEvent, _repo: Dep<dyn Repo + Send + Sync>) {}
 //~                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^ rustc

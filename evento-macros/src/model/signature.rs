@@ -28,9 +28,9 @@ impl Role {
     }
 }
 
-const POSSIBLE: &str = "`Metadata`, `Attempt`, `Position`, `EventId`, `Stop` or `Dep<T>`";
+const POSSIBLE: &str = "`Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`";
 /// Bare names that are ours; a user's own type of that name can be written with its path.
-const EXTRACTORS: [&str; 5] = ["Metadata", "Attempt", "Position", "EventId", "Stop"];
+const EXTRACTORS: [&str; 6] = ["Metadata", "Attempt", "Position", "EventId", "Outbox", "Stop"];
 
 /// Types of the arguments after `self`. `None` if something was wrong.
 pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<Vec<Type>> {
@@ -235,10 +235,15 @@ fn is_not_static(reference: &syn::TypeReference) -> bool {
 }
 
 fn generic_dep(ty: &Type) -> bool {
+    wraps(ty, "Dep")
+}
+
+/// Whether `ty` is a `name<..>`.
+fn wraps(ty: &Type, name: &str) -> bool {
     match ty {
         Type::Path(path) => {
             path.path.segments.last().is_some_and(|last| {
-                last.ident == "Dep" && matches!(last.arguments, syn::PathArguments::AngleBracketed(_))
+                last.ident == name && matches!(last.arguments, syn::PathArguments::AngleBracketed(_))
             })
         }
         _ => false,
@@ -247,7 +252,7 @@ fn generic_dep(ty: &Type) -> bool {
 
 fn is_extractor(ty: &Type) -> bool {
     match peel(ty) {
-        peeled if generic_dep(peeled) => true,
+        peeled if generic_dep(peeled) || wraps(peeled, "Local") => true,
         Type::Path(path) => path.path.get_ident().is_some_and(|ident| EXTRACTORS.iter().any(|name| ident == name)),
         _ => false,
     }
