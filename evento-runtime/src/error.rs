@@ -275,6 +275,56 @@ pub enum AppendError {
     Store(#[from] StoreError),
 }
 
+/// Why a consumer did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// Another instance owns the consumer, or nobody does right now; ask there, or again.
+    #[error("`{consumer}` is not owned by this instance right now; ask the one that owns it, or again later")]
+    NotOwner {
+        /// The consumer.
+        consumer: String,
+    },
+    /// The event is not open: it is settled, or not read yet.
+    #[error("`{consumer}` has no open event at position {position}: it is settled already, or not read yet")]
+    NotOpen {
+        /// The consumer.
+        consumer: String,
+        /// The position asked for.
+        position: crate::event::Position,
+    },
+    /// The consumer would handle events again.
+    #[error(
+        "`{consumer}` would handle what follows again, and what its handlers have written is still there; clear it \
+         and seek with `keep`, or make a new version of the component"
+    )]
+    WouldRepeat {
+        /// The consumer.
+        consumer: String,
+    },
+    /// The position is behind the end of the log.
+    #[error("the log ends before position {position}")]
+    BehindHead {
+        /// The position asked for.
+        position: crate::event::Position,
+    },
+    /// It was not carried out within five seconds; it may be later.
+    #[error("`{consumer}` has not answered within five seconds; it may still do it")]
+    NoAnswer {
+        /// The consumer.
+        consumer: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl AdminError {
+    pub(crate) fn not_owner(consumer: &crate::identity::ConsumerId) -> Self {
+        Self::NotOwner { consumer: consumer.to_string() }
+    }
+}
+
 /// Why a running bundle ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -86,7 +86,7 @@ extern crate self as evento_runtime;
 pub use async_trait::async_trait;
 pub use bundle::{Bundle, BundleBuilder, LaunchError, Running, shutdown_signal};
 pub use context::{Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Stop};
-pub use error::{AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
+pub use error::{AdminError, AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;
 #[cfg(feature = "macros")]

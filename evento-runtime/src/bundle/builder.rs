@@ -148,7 +148,6 @@ impl BundleBuilder {
     }
 
     /// Runs around every attempt of every handler. The first one registered is the outermost.
-    #[must_use]
     pub fn interceptor(mut self, interceptor: impl Interceptor) -> Self {
         self.interceptors.push(Arc::new(interceptor));
         self

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 
 use super::report::Problem;
+use crate::component::Component;
 use crate::consumer::{ConsumerStatus, EngineEvent};
-use crate::engine::EngineSupervisor;
+use crate::engine::{ConsumerHandle, EngineSupervisor};
 use crate::error::RunError;
 use crate::store::Store;
 
@@ -42,6 +43,20 @@ impl Running {
     #[must_use]
     pub fn status(&self) -> Vec<ConsumerStatus> {
         self.supervisor.status()
+    }
+
+    /// The consumers, to be shown and steered, sorted.
+    #[must_use]
+    pub fn consumers(&self) -> Vec<ConsumerHandle> {
+        self.supervisor.consumers()
+    }
+
+    /// The consumers of one component: one for each of its contexts.
+    #[must_use]
+    pub fn consumers_of<T: Component>(&self) -> Vec<ConsumerHandle> {
+        let mine =
+            |handle: &ConsumerHandle| (&*handle.id().component, handle.id().version) == (T::DEF.name, T::DEF.version);
+        self.consumers().into_iter().filter(mine).collect()
     }
 
     /// What happens to the consumers from now on.

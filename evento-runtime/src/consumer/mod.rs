@@ -12,6 +12,7 @@
 
 mod attempt;
 mod chain;
+pub(crate) mod command;
 mod delivery;
 mod dispatch;
 mod events;
@@ -24,11 +25,13 @@ mod settle;
 mod status;
 mod work;
 
+pub use command::SeekTo;
 pub use delivery::{Cover, DeliveryLog, DeliveryNo, Mark};
 pub use dispatch::{Dispatch, Lane};
 pub use events::{EngineEvent, EngineEvents, Happening};
 pub use keys::KeyQueues;
 pub use plan::{ConsumerPlan, HandlerPlan};
-pub use processor::{ConsumerProcessor, Ended, ProcessorConfig};
+pub(crate) use processor::Ended;
+pub use processor::{ConsumerProcessor, ProcessorConfig};
 pub use routes::Routes;
 pub use status::{ConsumerCounters, ConsumerStatus, StallReason, StatusCell, StopPhase};

@@ -1,7 +1,10 @@
 //! The engines: they compose source, dispatch, executors and stores into running consumers.
 
+mod desired;
+mod handle;
 mod ownership;
 mod supervisor;
 
 pub use crate::consumer::{ConsumerPlan, HandlerPlan};
+pub use handle::ConsumerHandle;
 pub use supervisor::{EngineSupervisor, SupervisorConfig};

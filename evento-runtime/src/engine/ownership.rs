@@ -10,14 +10,16 @@ use tokio::sync::{oneshot, watch};
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::component::HookDef;
-use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, StallReason, StopPhase};
+use crate::consumer::command::{Command, Commands, Reply};
+use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
 use crate::context::{ConsumerScope, Stop};
-use crate::error::{BoxError, RunError, StoreError, StoreErrorKind};
+use crate::error::{AdminError, BoxError, RunError, StoreError, StoreErrorKind};
+use crate::event::Position;
 use crate::policy::RetryPolicy;
 use crate::source::PositionCheck;
-use crate::store::{ConsumerLock, ConsumerState, Lease, Settlement};
+use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
 
-/// How often a consumer asks whether its owner is gone, or whether it is still paused.
+/// How often a consumer asks whether its owner is gone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Pauses after a store failed, or an `#[on_start]` hook: 200 ms, doubling, at most 30 s.
@@ -29,6 +31,8 @@ pub(super) struct Ownership {
     pub(super) config: ProcessorConfig,
     pub(super) lock: Arc<dyn ConsumerLock>,
     pub(super) keeper: Arc<Keeper>,
+    /// What is asked of it; with the processor while that works.
+    pub(super) commands: Option<Commands>,
     /// Told once: it works, it stands by, or its hook refused.
     pub(super) begun: Option<oneshot::Sender<Result<(), RunError>>>,
 }
@@ -36,7 +40,6 @@ pub(super) struct Ownership {
 enum Acquired {
     Owned(HeldLease, ConsumerState),
     Standby(ConsumerState),
-    Paused(HeldLease),
 }
 
 /// How an ownership ended.
@@ -47,6 +50,16 @@ enum Worked {
     Lost,
     /// The hook refused to begin.
     Refused,
+    /// It goes on elsewhere, under the next ownership.
+    Moving(Moving),
+}
+
+/// A consumer on its way to another position.
+struct Moving {
+    to: SeekTo,
+    keep: bool,
+    watermark: Option<Position>,
+    reply: Reply,
 }
 
 impl Ownership {
@@ -74,17 +87,16 @@ impl Ownership {
                         failures += 1;
                         PAUSE.backoff(failures, fastrand::f64())
                     }
+                    Worked::Moving(moving) => {
+                        self.move_to(moving).await;
+                        Duration::ZERO
+                    }
                 },
                 Ok(Acquired::Standby(state)) => {
                     failures = 0;
                     self.tell(Ok(()));
                     self.show_standby(&state);
                     ASK_AGAIN
-                }
-                Ok(Acquired::Paused(lease)) => {
-                    self.tell(Ok(()));
-                    self.wait_paused(lease).await;
-                    Duration::ZERO
                 }
                 Err(error) => {
                     failures += 1;
@@ -95,7 +107,9 @@ impl Ownership {
                     PAUSE.backoff(failures, fastrand::f64())
                 }
             };
-            self.pause(pause).await;
+            if !pause.is_zero() {
+                self.pause(pause).await;
+            }
         }
         Vec::new()
     }
@@ -125,31 +139,36 @@ impl Ownership {
         }
     }
 
-    /// Wakes at once on stop.
+    /// Wakes at once on stop. There is no loop to carry out what is asked meanwhile.
     async fn pause(&mut self, pause: Duration) {
-        tokio::select! {
-            _ = self.config.stop.wait_for(|phase| *phase != StopPhase::Run) => {}
-            () = tokio::time::sleep(pause) => {}
+        let over = tokio::time::sleep(pause);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                biased;
+                _ = self.config.stop.wait_for(|phase| *phase != StopPhase::Run) => return,
+                () = &mut over => return,
+                Some(command) = recv(&mut self.commands) => {
+                    command.refuse(AdminError::not_owner(&self.config.plan.id));
+                }
+            }
         }
+    }
+
+    /// Takes the consumer anew and stores where it goes on: only a later ownership may move a checkpoint back.
+    async fn move_to(&mut self, moving: Moving) {
+        let Moving { to, keep, watermark, reply } = moving;
+        let (config, lock) = (self.config.clone(), Arc::clone(&self.lock));
+        let moved =
+            self.config.tasks.run(async move { move_to(&config, lock.as_ref(), to, keep, watermark.as_ref()).await });
+        // Whoever asked may have gone; it was carried out all the same.
+        let _ = reply.send(moved.await);
     }
 
     async fn acquire(&self) -> Result<Acquired, StoreError> {
         let (config, lock, keeper) = (self.config.clone(), Arc::clone(&self.lock), Arc::clone(&self.keeper));
         // In a task of its own: whoever waits may go away, the statements may not.
         self.config.tasks.run(async move { acquire(&config, lock.as_ref(), &keeper).await }).await
-    }
-
-    async fn wait_paused(&mut self, lease: HeldLease) {
-        self.show(StallReason::Paused);
-        while self.phase() == StopPhase::Run && lease.is_valid() {
-            self.pause(ASK_AGAIN).await;
-            let (state, plan) = (Arc::clone(&self.config.state), Arc::clone(&self.config.plan));
-            let loaded = self.config.tasks.run(async move { state.load(&plan.id).await }).await;
-            if loaded.is_ok_and(|state| state.enabled) {
-                break;
-            }
-        }
-        self.release(lease).await;
     }
 
     async fn work(&mut self, lease: HeldLease, state: ConsumerState) -> Worked {
@@ -173,7 +192,14 @@ impl Ownership {
         let given = lease.lease().clone();
         let id = Arc::clone(&self.config.plan.id);
         self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
-        match ConsumerProcessor::new(&self.config, lease, state).run().await {
+        let Some(commands) = self.commands.take() else { return Worked::Lost };
+        let (ended, commands) = ConsumerProcessor::new(&self.config, lease, state, commands).run().await;
+        self.commands = Some(commands);
+        match ended {
+            Ended::Seek { to, keep, watermark, reply } => {
+                self.give_back(given).await;
+                Worked::Moving(Moving { to, keep, watermark, reply })
+            }
             Ended::Stopped { stragglers } if stragglers.is_empty() => {
                 self.give_back(given).await;
                 Worked::Stopped(stragglers)
@@ -229,6 +255,42 @@ impl Ownership {
     }
 }
 
+async fn recv(commands: &mut Option<Commands>) -> Option<Command> {
+    match commands {
+        Some(commands) => commands.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn move_to(
+    config: &ProcessorConfig,
+    lock: &dyn ConsumerLock,
+    to: SeekTo,
+    keep: bool,
+    watermark: Option<&Position>,
+) -> Result<(), AdminError> {
+    let id = &config.plan.id;
+    let head = config.source.head().await?;
+    let target = match to {
+        SeekTo::Start => None,
+        SeekTo::Head => head,
+        SeekTo::After(position) if Some(&position) > head.as_ref() => {
+            return Err(AdminError::BehindHead { position });
+        }
+        SeekTo::After(position) => Some(position),
+    };
+    if target.as_ref() < watermark && !keep {
+        return Err(AdminError::WouldRepeat { consumer: id.to_string() });
+    }
+    let state = config.state.load(id).await?;
+    let Some(lease) = lock.acquire(id, state.epoch).await? else { return Err(AdminError::not_owner(id)) };
+    let checkpoint = Checkpoint { watermark: target.clone(), reach: target, open: Vec::new() };
+    let settlement = Settlement { checkpoint: Some(checkpoint), ..Settlement::default() };
+    let settled = config.state.settle(&lease, settlement).await;
+    lock.release(&lease).await?;
+    Ok(settled?)
+}
+
 async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Keeper) -> Result<Acquired, StoreError> {
     let id = &config.plan.id;
     let state = config.state.load(id).await?;
@@ -236,8 +298,7 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     let Some(lease) = lock.acquire(id, state.epoch).await? else { return Ok(Acquired::Standby(state)) };
     let held = keeper.hold(lease.clone(), asked_at);
     match begin(config, &lease).await {
-        Ok(state) if state.enabled => Ok(Acquired::Owned(held, state)),
-        Ok(_) => Ok(Acquired::Paused(held)),
+        Ok(state) => Ok(Acquired::Owned(held, state)),
         Err(error) => {
             // Nothing has begun under it: kept, it would be in our own way.
             lock.release(&lease).await?;

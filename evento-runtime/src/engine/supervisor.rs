@@ -12,9 +12,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::ConsumerPlan;
+use super::desired::Desired;
+use super::handle::ConsumerHandle;
 use super::ownership::Ownership;
 use crate::clock::SharedClock;
 use crate::cluster::Keeper;
+use crate::consumer::command::{self, Commands};
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
 use crate::error::RunError;
@@ -53,7 +56,7 @@ pub struct SupervisorConfig {
 }
 
 struct Running {
-    status: StatusCell,
+    handle: ConsumerHandle,
     task: JoinHandle<Vec<String>>,
     begun: Option<oneshot::Receiver<Result<(), RunError>>>,
     wait_for_head: bool,
@@ -85,6 +88,15 @@ impl EngineSupervisor {
         let tasks = Tasks::default();
         let events = config.events;
         let classifiers: Arc<[Classifier]> = config.classifiers.into();
+        let stores = config.store.stores.clone();
+        let (desired, house) = Desired::of(&config.bundle, Arc::clone(&stores.state), stop_signal.clone());
+        let house = tasks
+            .run(async move {
+                house.look().await;
+                house
+            })
+            .await;
+        tasks.spawn(house.keep());
         let consumers = config
             .consumers
             .into_iter()
@@ -102,11 +114,21 @@ impl EngineSupervisor {
                     status: status.clone(),
                     events: events.clone(),
                     stop: stop_signal.clone(),
+                    paused: desired.paused.clone(),
                 };
                 let (tell, begun) = oneshot::channel();
-                let lock = Arc::clone(&config.store.stores.lock);
-                let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), tell));
-                Running { status, task, begun: Some(begun), wait_for_head }
+                let (commands, asked) = command::channel();
+                let handle = ConsumerHandle {
+                    id: Arc::clone(&processor.plan.id),
+                    status,
+                    commands,
+                    desired: desired.clone(),
+                    stores: stores.clone(),
+                    tasks: tasks.clone(),
+                };
+                let lock = Arc::clone(&stores.lock);
+                let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), asked, tell));
+                Running { handle, task, begun: Some(begun), wait_for_head }
             })
             .collect();
         let mut supervisor = Self {
@@ -149,14 +171,14 @@ impl EngineSupervisor {
         let events = Arc::clone(&self.store.events);
         let Some(head) = self.tasks.run(async move { events.head().await }).await? else { return Ok(()) };
         let waiting = self.consumers.iter().filter(|consumer| consumer.wait_for_head);
-        join_all(waiting.map(|consumer| has_settled(&consumer.status, &head))).await;
+        join_all(waiting.map(|consumer| has_settled(&consumer.handle.status, &head))).await;
         Ok(())
     }
 
     /// The consumers as they are now, sorted.
     #[must_use]
     pub fn status(&self) -> Vec<ConsumerStatus> {
-        self.consumers.iter().map(|consumer| consumer.status.get()).collect()
+        self.consumers.iter().map(|consumer| consumer.handle.status()).collect()
     }
 
     /// What happens to the consumers from now on: ownership gained and lost, dead letters, stalls.
@@ -171,10 +193,16 @@ impl EngineSupervisor {
         self.tasks.spawned()
     }
 
+    /// The consumers, to be steered, sorted.
+    #[must_use]
+    pub fn consumers(&self) -> Vec<ConsumerHandle> {
+        self.consumers.iter().map(|consumer| consumer.handle.clone()).collect()
+    }
+
     /// Where each consumer shows itself, sorted.
     #[must_use]
     pub fn status_cells(&self) -> Vec<StatusCell> {
-        self.consumers.iter().map(|consumer| consumer.status.clone()).collect()
+        self.consumers.iter().map(|consumer| consumer.handle.status.clone()).collect()
     }
 
     /// No handler starts after this; running ones finish within `deadline`; then checkpoint, release, close.
@@ -190,7 +218,7 @@ impl EngineSupervisor {
         self.stop.send_replace(StopPhase::Drain);
         let mut left: BTreeMap<String, JoinHandle<Vec<String>>> = std::mem::take(&mut self.consumers)
             .into_iter()
-            .map(|consumer| (consumer.status.get().consumer.to_string(), consumer.task))
+            .map(|consumer| (consumer.handle.id.to_string(), consumer.task))
             .collect();
         let mut stragglers = Vec::new();
         for (phase, until) in [(StopPhase::Drain, deadline), (StopPhase::Abandon, deadline + LAST_WORDS)] {
@@ -269,15 +297,19 @@ async fn supervise(
     config: ProcessorConfig,
     lock: Arc<dyn crate::store::ConsumerLock>,
     keeper: Arc<Keeper>,
+    asked: Commands,
     tell: oneshot::Sender<Result<(), RunError>>,
 ) -> Vec<String> {
     let mut begun = Some(tell);
+    let mut commands = Some(asked);
     let mut deaths = 0;
     loop {
         let ownership = Ownership {
             config: config.clone(),
             lock: Arc::clone(&lock),
             keeper: Arc::clone(&keeper),
+            // A loop that dies takes its channel with it: the next one cannot be steered, and whoever asks is told.
+            commands: commands.take().or_else(|| Some(command::channel().1)),
             begun: begun.take(),
         };
         match AssertUnwindSafe(ownership.run()).catch_unwind().await {

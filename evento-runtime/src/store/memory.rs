@@ -299,6 +299,14 @@ impl ConsumerStateStore for MemoryStore {
         Ok(())
     }
 
+    async fn paused(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        Ok(self.with(|data| {
+            let of_bundle = data.consumers.iter().filter(|(id, _)| &*id.bundle == bundle);
+            let paused = of_bundle.filter(|(_, row)| row.kept.as_ref().is_some_and(|kept| !kept.enabled));
+            paused.map(|(id, _)| id.clone()).collect()
+        }))
+    }
+
     async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
         Ok(self.with(|data| {
             let of_bundle = data.consumers.iter().filter(|(id, row)| &*id.bundle == bundle && row.kept.is_some());

@@ -141,6 +141,20 @@ pub trait ConsumerStateStore: Send + Sync + 'static {
     /// The store failed.
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError>;
 
+    /// The consumers of a bundle that are paused.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn paused(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        let mut paused = Vec::new();
+        for consumer in self.consumers(bundle).await? {
+            if !self.load(&consumer).await?.enabled {
+                paused.push(consumer);
+            }
+        }
+        Ok(paused)
+    }
+
     /// Every consumer of a bundle that was ever stored and not forgotten since, sorted.
     ///
     /// # Errors

@@ -160,7 +160,7 @@ impl Scoped {
     async fn made(&self, event: Made, Local(tenant): Local<Tenant>, attempt: Attempt) -> Result<(), BoxError> {
         tokio::task::yield_now().await;
         self.0.push((event.n, tenant.0));
-        if attempt.0 == 1 && event.n % 2 == 0 { Err("once".into()) } else { Ok(()) }
+        if attempt.0 == 1 && event.n.is_multiple_of(2) { Err("once".into()) } else { Ok(()) }
     }
 }
 

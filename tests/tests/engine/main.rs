@@ -2,6 +2,7 @@
 //! a result depends on.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::needless_pass_by_value, reason = "a handler owns its event")]
 #![allow(clippy::disallowed_methods, reason = "tests spawn and wait as they like")]
 
 mod barrier;
@@ -17,6 +18,7 @@ mod outbox;
 mod ownership;
 mod saturation;
 mod scripted;
+mod steered;
 mod stop;
 mod told;
 mod versions;

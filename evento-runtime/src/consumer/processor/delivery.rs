@@ -41,6 +41,8 @@ pub(super) struct Delivery {
     pub(super) hold: Option<Hold>,
     pub(super) first_failed_at: Option<Timestamp>,
     pub(super) began: Option<Instant>,
+    /// To be settled instead of begun, or begun again.
+    pub(super) skip: bool,
 }
 
 /// The handler that runs in the consumer's own loop.

@@ -80,6 +80,7 @@ impl ConsumerProcessor {
                     hold: None,
                     first_failed_at: None,
                     began: None,
+                    skip: false,
                 },
             );
         }

@@ -1,5 +1,6 @@
 //! The task that owns one consumer during one ownership.
 
+mod command;
 mod delivery;
 mod intake;
 mod outcome;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use self::delivery::{Delivery, Inline, Stage};
 use super::attempt::{AttemptEnd, Caller};
+use super::command::{Command, Commands, Paused, Reply, SeekTo};
 use super::delivery::{DeliveryLog, DeliveryNo};
 use super::dispatch::{Dispatch, Lane};
 use super::events::{EngineEvents, Happening};
@@ -32,6 +34,7 @@ use crate::clock::SharedClock;
 use crate::cluster::HeldLease;
 use crate::context::{ConsumerScope, Stop};
 use crate::deps::Deps;
+use crate::event::Position;
 use crate::executor::{ConsumerExecutor, Permit};
 use crate::outcome::Classifier;
 use crate::source::EventSource;
@@ -64,11 +67,13 @@ pub struct ProcessorConfig {
     pub events: EngineEvents,
     /// Whether it is to stop.
     pub stop: watch::Receiver<StopPhase>,
+    /// Who is paused.
+    pub(crate) paused: Paused,
 }
 
 /// How an ownership ended.
 #[derive(Debug)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// By the stop. The lease may be released if nothing still runs.
     Stopped {
         /// `handler at position` of what still runs.
@@ -76,6 +81,8 @@ pub enum Ended {
     },
     /// It was lost: another ownership exists or may exist.
     Lost,
+    /// It is to go on elsewhere, under a new ownership.
+    Seek { to: SeekTo, keep: bool, watermark: Option<Position>, reply: Reply },
 }
 
 /// Moves the events of one consumer, as long as it is owned.
@@ -124,6 +131,11 @@ pub struct ConsumerProcessor {
     errors_changed: bool,
     transient_streak: u32,
     counters: ConsumerCounters,
+    commands: Commands,
+    paused_set: Paused,
+    paused: bool,
+    /// Where to go on once nothing runs any more.
+    seek: Option<(SeekTo, bool, Reply)>,
     phase: StopPhase,
     lost: bool,
     store_error: Option<String>,
@@ -132,7 +144,9 @@ pub struct ConsumerProcessor {
 
 /// What the loop woke up for.
 enum Happened {
-    Stop,
+    /// To stop, to pause or to go on.
+    Told,
+    Command(Command),
     LeaseLost,
     Report(Report),
     Inline(AttemptEnd),
@@ -145,7 +159,7 @@ enum Happened {
 impl ConsumerProcessor {
     /// For one ownership, going on from what is stored.
     #[must_use]
-    pub fn new(config: &ProcessorConfig, lease: HeldLease, state: ConsumerState) -> Self {
+    pub(crate) fn new(config: &ProcessorConfig, lease: HeldLease, state: ConsumerState, commands: Commands) -> Self {
         let plan = Arc::clone(&config.plan);
         let checkpoint = state.checkpoint.unwrap_or_default();
         let (handlers_stop, stop_signal) = watch::channel(false);
@@ -212,6 +226,10 @@ impl ConsumerProcessor {
             pending_bytes: 0,
             in_flight: 0,
             transient_streak: 0,
+            commands,
+            paused_set: config.paused.clone(),
+            paused: false,
+            seek: None,
             phase: StopPhase::Run,
             lost: false,
             store_error: None,
@@ -223,11 +241,12 @@ impl ConsumerProcessor {
     ///
     /// # Cancel safety
     /// Not to be dropped: it runs in a task of its own and is joined.
-    pub async fn run(mut self) -> Ended {
+    pub(crate) async fn run(mut self) -> (Ended, Commands) {
         loop {
             let now = Instant::now();
             let phase = *self.stop.borrow_and_update();
             self.note_phase(phase);
+            self.note_paused();
             self.resume_due_retries(now);
             let busy = self.run_inline().await;
             self.start_admitted();
@@ -236,10 +255,11 @@ impl ConsumerProcessor {
             self.write_if_due(now);
             self.show();
             if let Some(ended) = self.ended().await {
-                return ended;
+                return (ended, self.commands);
             }
             match self.wait(now, busy).await {
-                Happened::Stop | Happened::Tick => {}
+                Happened::Told | Happened::Tick => {}
+                Happened::Command(command) => self.carry_out(command),
                 Happened::LeaseLost => self.lose("it could not be renewed in time"),
                 Happened::Report(report) => self.take_reports(report),
                 Happened::Inline(end) => self.inline_ended(end),
@@ -253,11 +273,13 @@ impl ConsumerProcessor {
     /// Waits for the next thing. Every arm leaves what it waits for in its place if another comes first.
     async fn wait(&mut self, now: Instant, busy: bool) -> Happened {
         let tick = self.next_tick(now);
-        let Self { stop, lease, reports, inline, settler, admissions, feed, lost, .. } = self;
+        let Self { stop, lease, reports, inline, settler, admissions, feed, lost, commands, paused_set, .. } = self;
         tokio::select! {
             biased;
             // The sender lives as long as the supervisor; without it only the lease ends the work.
-            Ok(()) = stop.changed() => Happened::Stop,
+            Ok(()) = stop.changed() => Happened::Told,
+            Ok(()) = paused_set.changed() => Happened::Told,
+            Some(command) = commands.recv() => Happened::Command(command),
             () = lease.lost(), if !*lost => Happened::LeaseLost,
             Some(report) = reports.recv() => Happened::Report(report),
             end = Inline::poll(inline) => Happened::Inline(end),
@@ -317,6 +339,9 @@ impl ConsumerProcessor {
             && (self.settler.failures() > 0 || self.feed.failures() > 0)
         {
             return Some(StallReason::Store { error: error.clone() });
+        }
+        if self.paused && self.in_flight == 0 {
+            return Some(StallReason::Paused);
         }
         let full = self.pending >= self.plan.settings.look_ahead && self.is_starved();
         if full || self.log.exposure() >= self.plan.settings.window {

@@ -96,9 +96,15 @@ impl ConsumerProcessor {
     }
 
     fn failed(&mut self, number: DeliveryNo, error: AttemptError, asked: Option<Duration>) {
-        if !self.may_begin() {
+        if !self.is_owner() {
             // The stop may well be why it failed: no failure, no attempt; it is delivered again.
             return self.leave(number);
+        }
+        if self.is_skipped(number) {
+            return self.settle_skipped(number);
+        }
+        if self.paused {
+            return self.wait_for_resume(number);
         }
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
         let lane = self.lanes[delivery.handler];

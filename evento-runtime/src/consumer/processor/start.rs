@@ -26,7 +26,12 @@ pub(super) struct PinnedWarning {
 impl ConsumerProcessor {
     /// Whether anything may begin at all.
     pub(super) fn may_begin(&self) -> bool {
-        self.phase == StopPhase::Run && !self.lost
+        self.is_owner() && !self.paused
+    }
+
+    /// Whether this ownership goes on.
+    pub(super) const fn is_owner(&self) -> bool {
+        matches!(self.phase, StopPhase::Run) && !self.lost && self.seek.is_none()
     }
 
     /// Whether one more delivery may begin now.
@@ -78,6 +83,10 @@ impl ConsumerProcessor {
                 let Some(number) = self.dispatch.next_inline() else { return false };
                 if !self.may_start() {
                     return false;
+                }
+                if self.is_skipped(number) {
+                    self.settle_skipped(number);
+                    continue;
                 }
                 self.dispatch.begin_inline();
                 self.begin_inline(number);
@@ -166,6 +175,9 @@ impl ConsumerProcessor {
 
     fn start(&mut self, lane: usize, permit: Permit) {
         let Some(number) = self.dispatch.take(lane) else { return };
+        if self.is_skipped(number) {
+            return self.settle_skipped(number);
+        }
         self.note_begun(number);
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
         let held = (cover(self.plan.mode, Lane::Executor(lane)) == Cover::Start).then(|| {

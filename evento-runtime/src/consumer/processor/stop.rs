@@ -26,7 +26,7 @@ impl ConsumerProcessor {
     /// How it ended, once it has.
     pub(super) async fn ended(&mut self) -> Option<Ended> {
         match self.phase {
-            StopPhase::Run if !self.lost => None,
+            StopPhase::Run if !self.lost && self.seek.is_none() => None,
             StopPhase::Abandon => Some(self.abandon().await),
             _ if self.in_flight > 0 => None,
             _ if self.lost => {
@@ -37,6 +37,10 @@ impl ConsumerProcessor {
                 Some(Ended::Lost)
             }
             _ if self.settler.is_writing() || self.has_final_news() => None,
+            StopPhase::Run => {
+                let (to, keep, reply) = self.seek.take()?;
+                Some(Ended::Seek { to, keep, watermark: self.log.watermark().cloned(), reply })
+            }
             _ => Some(Ended::Stopped { stragglers: Vec::new() }),
         }
     }

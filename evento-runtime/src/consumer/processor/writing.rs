@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{ConsumerProcessor, Stage, StopPhase};
+use super::{ConsumerProcessor, Stage};
 use crate::consumer::delivery::{DeliveryNo, Mark};
 use crate::consumer::events::Happening;
 use crate::consumer::settle::Settled;
@@ -20,7 +20,7 @@ impl ConsumerProcessor {
         if self.lost || !self.settler.is_free(now) {
             return;
         }
-        if self.phase != StopPhase::Run {
+        if !self.is_owner() {
             if self.in_flight == 0 && self.has_final_news() {
                 self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
             }
@@ -60,7 +60,7 @@ impl ConsumerProcessor {
         if self.lost || self.settler.is_writing() {
             return None;
         }
-        if self.phase != StopPhase::Run {
+        if !self.is_owner() {
             let news = self.in_flight == 0 && self.has_final_news();
             return news.then(|| self.settler.not_before().unwrap_or(now));
         }

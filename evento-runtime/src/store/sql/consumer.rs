@@ -53,15 +53,15 @@ pub(crate) async fn find_id(
     rows.first().map(|row| row.int(0)).transpose()
 }
 
-/// All stored and not forgotten consumers of a bundle, sorted.
+/// Consumers of a bundle, sorted: all stored and not forgotten ones, or those that `statement` picks of them.
 pub(crate) async fn list(
     session: &mut dyn Session,
-    sql: &Statements,
+    statement: &'static str,
     bundle: &str,
 ) -> Result<Vec<ConsumerId>, StoreError> {
     let name: Arc<str> = bundle.into();
     let mut consumers = Vec::new();
-    for row in session.fetch(sql.consumers, &[Value::Text(bundle)]).await? {
+    for row in session.fetch(statement, &[Value::Text(bundle)]).await? {
         consumers.push(ConsumerId {
             bundle: Arc::clone(&name),
             component: row.text(0)?.into(),

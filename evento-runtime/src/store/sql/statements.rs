@@ -21,6 +21,8 @@ pub(crate) struct Statements {
     pub(crate) insert_consumer: &'static str,
     /// bundle → component, version, context.
     pub(crate) consumers: &'static str,
+    /// bundle → component, version, context of the paused ones.
+    pub(crate) paused: &'static str,
 
     /// consumer, epoch. Changes a row unless a higher epoch is stored.
     pub(crate) fence: &'static str,

@@ -170,7 +170,16 @@ impl ConsumerStateStore for SqliteStore {
         let read = self
             .inner
             .readers
-            .read(move |session| Box::pin(async move { consumer::list(session, &SQL, &bundle).await }));
+            .read(move |session| Box::pin(async move { consumer::list(session, SQL.consumers, &bundle).await }));
+        read.await
+    }
+
+    async fn paused(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        let bundle = bundle.to_owned();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { consumer::list(session, SQL.paused, &bundle).await }));
         read.await
     }
 

@@ -65,6 +65,8 @@ pub(crate) static SQL: Statements = Statements {
          ON CONFLICT DO NOTHING",
     consumers: "SELECT component, version, context FROM evento_consumer \
          WHERE bundle = ? AND id IN (SELECT consumer FROM evento_checkpoint)",
+    paused: "SELECT component, version, context FROM evento_consumer \
+         WHERE bundle = ? AND id IN (SELECT consumer FROM evento_checkpoint WHERE enabled = 0)",
 
     fence: "INSERT INTO evento_fence (consumer, epoch) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET epoch = excluded.epoch WHERE excluded.epoch >= evento_fence.epoch",

@@ -1,0 +1,85 @@
+//! Pausing, skipping, moving: what the loop does when it is asked.
+
+use tokio::time::Instant;
+
+use super::{ConsumerProcessor, Lane, Stage};
+use crate::consumer::command::Command;
+use crate::consumer::delivery::DeliveryNo;
+use crate::error::AdminError;
+use crate::event::Position;
+
+impl ConsumerProcessor {
+    /// A paused consumer begins nothing; what runs finishes, and the ownership stays.
+    pub(super) fn note_paused(&mut self) {
+        let paused = self.paused_set.borrow_and_update().contains(&*self.plan.id);
+        if paused && !self.paused {
+            self.admissions.clear();
+            self.asked.fill(false);
+        }
+        self.paused = paused;
+    }
+
+    /// Its attempt failed while the consumer is paused: no failure, no attempt; it runs once it goes on.
+    pub(super) fn wait_for_resume(&mut self, number: DeliveryNo) {
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Waiting;
+            self.retries.insert((Instant::now(), number));
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, command: Command) {
+        if !self.is_owner() {
+            return command.refuse(AdminError::not_owner(&self.plan.id));
+        }
+        match command {
+            Command::Skip { position, reply } => {
+                // Whoever asked may have gone; it is carried out all the same.
+                let _ = reply.send(self.skip(&position));
+            }
+            Command::Seek { to, keep, reply } => {
+                self.seek = Some((to, keep, reply));
+                self.quiet();
+            }
+        }
+    }
+
+    fn skip(&mut self, position: &Position) -> Result<(), AdminError> {
+        let found = self.deliveries.iter().find(|(_, delivery)| delivery.event.position == *position);
+        let Some((&number, delivery)) = found else {
+            return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
+        };
+        match delivery.stage {
+            Stage::GivenUp | Stage::Emitting => {
+                return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
+            }
+            Stage::Waiting => self.settle_skipped(number),
+            // What runs ends as it likes; if it fails, or before it begins, it is skipped.
+            Stage::Pending | Stage::Running | Stage::Left => {
+                if let Some(delivery) = self.deliveries.get_mut(&number) {
+                    delivery.skip = true;
+                }
+            }
+        }
+        tracing::info!(consumer = %self.plan.id, %position, "event skipped by request");
+        Ok(())
+    }
+
+    /// Settles without handling.
+    pub(super) fn settle_skipped(&mut self, number: DeliveryNo) {
+        self.retries.retain(|(_, waiting)| *waiting != number);
+        if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Pending) {
+            self.pending -= 1;
+            self.pending_bytes -= delivery.event.weight();
+            if self.lanes[delivery.handler] == Lane::Inline {
+                self.dispatch.begin_inline();
+            }
+        }
+        self.counters.skipped += 1;
+        self.settle(number);
+    }
+
+    /// Whether a delivery is to be settled instead of begun.
+    pub(super) fn is_skipped(&self, number: DeliveryNo) -> bool {
+        self.deliveries.get(&number).is_some_and(|delivery| delivery.skip)
+    }
+}

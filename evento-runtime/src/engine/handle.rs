@@ -1,0 +1,141 @@
+//! One consumer, as an operator holds it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::desired::Desired;
+use crate::consumer::command::Command;
+use crate::consumer::{ConsumerStatus, SeekTo, StatusCell};
+use crate::error::{AdminError, StoreError};
+use crate::event::Position;
+use crate::identity::ConsumerId;
+use crate::store::{StoredDeadLetter, Stores};
+use crate::task::Tasks;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Shows and steers one consumer. Cheap to clone; of no use once the bundle has stopped.
+///
+/// Pausing is a wish that the store keeps: it holds for every instance and across restarts. Skipping and seeking are
+/// carried out by the instance that owns the consumer; elsewhere they are refused.
+#[derive(Clone)]
+pub struct ConsumerHandle {
+    pub(super) id: Arc<ConsumerId>,
+    pub(super) status: StatusCell,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) desired: Desired,
+    pub(super) stores: Stores,
+    pub(super) tasks: Tasks,
+}
+
+impl ConsumerHandle {
+    /// Which consumer it is.
+    #[must_use]
+    pub fn id(&self) -> &ConsumerId {
+        &self.id
+    }
+
+    /// As it is now.
+    #[must_use]
+    pub fn status(&self) -> ConsumerStatus {
+        self.status.get()
+    }
+
+    /// Begins nothing more until [`resume`](Self::resume), here or in whichever instance owns it, also after a
+    /// restart. What runs finishes; the ownership stays. Returns once the wish is stored and known here; another
+    /// instance sees it within a second.
+    ///
+    /// # Errors
+    /// The store failed, or this instance did not hear of it within five seconds.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take the wish back.
+    pub async fn pause(&self) -> Result<(), AdminError> {
+        self.want(false).await
+    }
+
+    /// Goes on.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
+    ///
+    /// # Cancel safety
+    /// As [`pause`](Self::pause).
+    pub async fn resume(&self) -> Result<(), AdminError> {
+        self.want(true).await
+    }
+
+    async fn want(&self, enabled: bool) -> Result<(), AdminError> {
+        let (state, id) = (Arc::clone(&self.stores.state), Arc::clone(&self.id));
+        self.tasks.run(async move { state.set_enabled(&id, enabled).await }).await?;
+        let mut desired = self.desired.clone();
+        desired.ask_now();
+        self.patiently(async { desired.wait(&self.id, !enabled).await }).await
+    }
+
+    /// Settles one open event without handling it: one that waits for another attempt, or is not begun yet. One that
+    /// runs is left to end, and skipped if it fails.
+    ///
+    /// # Errors
+    /// [`AdminError::NotOpen`], [`AdminError::NotOwner`], [`AdminError::NoAnswer`].
+    pub async fn skip(&self, position: Position) -> Result<(), AdminError> {
+        self.ask(|reply| Command::Skip { position, reply }).await
+    }
+
+    /// Goes on elsewhere in the log, once what runs has finished. Everything in between is neither handled nor
+    /// skipped event by event: the checkpoint moves. Forward it leaves events out. Back it handles events again, and
+    /// is refused: what handlers have written is still there. See [`seek_keeping`](Self::seek_keeping).
+    ///
+    /// # Errors
+    /// [`AdminError::WouldRepeat`], [`AdminError::BehindHead`], [`AdminError::NotOwner`], [`AdminError::NoAnswer`]
+    /// (running handlers took longer; it still happens), or the store failed.
+    pub async fn seek(&self, to: SeekTo) -> Result<(), AdminError> {
+        self.ask(|reply| Command::Seek { to, keep: false, reply }).await
+    }
+
+    /// As [`seek`](Self::seek), also back: handlers see events again beside what they have written, and have to stand it.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek), but for [`AdminError::WouldRepeat`].
+    pub async fn seek_keeping(&self, to: SeekTo) -> Result<(), AdminError> {
+        self.ask(|reply| Command::Seek { to, keep: true, reply }).await
+    }
+
+    /// Dead letters after a position, ascending, at most `limit`.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn dead_letters(
+        &self,
+        after: Option<Position>,
+        limit: usize,
+    ) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
+        self.tasks.run(async move { queue.list(&id, after.as_ref(), limit).await }).await
+    }
+
+    async fn ask(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<(), AdminError>>) -> Command,
+    ) -> Result<(), AdminError> {
+        let (reply, answer) = oneshot::channel();
+        let command = command(reply);
+        let gone = || AdminError::not_owner(&self.id);
+        let asked = async {
+            self.commands.send(command).await.map_err(|_| gone())?;
+            answer.await.map_err(|_| gone())?
+        };
+        self.patiently(asked).await?
+    }
+
+    async fn patiently<T>(&self, asked: impl Future<Output = T>) -> Result<T, AdminError> {
+        tokio::select! {
+            biased;
+            answer = asked => Ok(answer),
+            () = tokio::time::sleep(PATIENCE) => Err(AdminError::NoAnswer { consumer: self.id.to_string() }),
+        }
+    }
+}
