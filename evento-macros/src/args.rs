@@ -84,7 +84,7 @@ pub(crate) fn read(attribute: &str, keys: &'static [Key], tokens: TokenStream, e
     let mut args: Vec<Arg> = Vec::new();
     let mut meant = Vec::new();
     let mut listed = false;
-    for piece in split(tokens) {
+    for piece in split(attribute, tokens, errors) {
         if let Some(TokenTree::Ident(ident)) = piece.first() {
             meant.extend(nearest(&ident.unraw().to_string(), keys.iter().map(|key| key.name)));
         }
@@ -99,11 +99,16 @@ pub(crate) fn read(attribute: &str, keys: &'static [Key], tokens: TokenStream, e
 }
 
 /// At top-level commas; a trailing one is fine.
-fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
+fn split(attribute: &str, tokens: TokenStream, errors: &mut Errors) -> Vec<Vec<TokenTree>> {
     let mut pieces = vec![Vec::new()];
     for tree in tokens {
         match (&tree, pieces.last_mut()) {
-            (TokenTree::Punct(punct), _) if punct.as_char() == ',' => pieces.push(Vec::new()),
+            (TokenTree::Punct(punct), last) if punct.as_char() == ',' => {
+                if last.is_none_or(|last| last.is_empty()) {
+                    errors.at(punct.span(), format_args!("an option of `{attribute}` must stand before this comma"));
+                }
+                pieces.push(Vec::new());
+            }
             (_, Some(piece)) => piece.push(tree),
             (_, None) => {}
         }
@@ -122,7 +127,11 @@ fn read_one(
     let mut piece = piece.into_iter();
     let first = piece.next()?;
     let TokenTree::Ident(ident) = &first else {
-        errors.at(first.span(), format_args!("an option of `{attribute}` must be written `key = value`"));
+        let example = keys.first().map_or("", |key| key.example);
+        errors.at(
+            first.span(),
+            format_args!("an option of `{attribute}` must be written `key = value`, such as `{example}`"),
+        );
         return None;
     };
     let Some(key) = keys.iter().find(|key| ident.unraw() == key.name) else {
@@ -141,7 +150,12 @@ fn read_one(
     match parser.parse2(value.clone()) {
         Ok((value, rest)) => {
             if let Some(tree) = rest.into_iter().next() {
-                errors.at(tree.span(), format_args!("a comma must stand before `{tree}`"));
+                match &tree {
+                    TokenTree::Punct(punct) if punct.as_char() == ';' => {
+                        errors.at(tree.span(), "options must be separated by commas");
+                    }
+                    _ => errors.at(tree.span(), format_args!("a comma must stand before `{tree}`")),
+                }
             }
             Some(Arg { key, span: ident.span(), value })
         }
@@ -200,7 +214,8 @@ fn string(value: &Expr) -> Option<&LitStr> {
 impl Arg {
     /// Notes that the value is not what the key expects.
     pub(crate) fn refuse(&self, errors: &mut Errors) {
-        errors.on(&self.value, must(self.key));
+        // What came through a `macro_rules!` stands in a group whose place is in the macro.
+        errors.on(peel(&self.value), must(self.key));
     }
 
     fn or_refuse<T>(&self, value: Option<T>, errors: &mut Errors) -> Option<T> {

@@ -7,6 +7,8 @@ use quote::ToTokens;
 #[derive(Default)]
 pub(crate) struct Errors {
     all: Vec<syn::Error>,
+    /// Mistakes that the compiler tells by itself, in the item as it is.
+    known: usize,
     usage_told: bool,
 }
 
@@ -35,12 +37,17 @@ impl Errors {
         self.all.push(error);
     }
 
+    /// Something is wrong that the compiler says itself: a second sentence about it would be one too many.
+    pub(crate) const fn known(&mut self) {
+        self.known += 1;
+    }
+
     pub(crate) fn count(&self) -> usize {
-        self.all.len()
+        self.all.len() + self.known
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.count() == 0
     }
 
     /// One `compile_error!` each.
@@ -49,15 +56,17 @@ impl Errors {
     }
 }
 
-/// The candidate that `word` was most likely meant to be.
+/// The candidate that `word` was most likely meant to be: a few slips away, or a part of the other.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
     let limit = (word.chars().count() / 3).max(1) + 1;
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.chars().count())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let is_part = |candidate: &str| {
+        word.len().min(candidate.len()) >= 4 && (word.contains(candidate) || candidate.contains(&word))
+    };
+    let candidates: Vec<_> = candidates.into_iter().map(|candidate| (distance(&word, candidate), candidate)).collect();
+    let near = candidates.iter().filter(|(distance, candidate)| *distance <= limit && *distance < candidate.len());
+    let near = near.min_by_key(|(distance, _)| *distance);
+    near.or_else(|| candidates.iter().find(|(_, candidate)| is_part(candidate))).map(|(_, candidate)| *candidate)
 }
 
 /// "; did you mean `x`?", or nothing.
@@ -105,6 +114,9 @@ mod tests {
         assert_eq!(nearest("rtery", keys), Some("retry"));
         assert_eq!(nearest("retry_dealy", keys), Some("retry_delay"));
         assert_eq!(nearest("batch", keys), None);
+        assert_eq!(nearest("Retry", keys), Some("retry"));
+        assert_eq!(nearest("delay", keys), Some("retry_delay"));
+        assert_eq!(nearest("checkpoint_mode", ["checkpoint"]), Some("checkpoint"));
         assert_eq!(distance("versoin", "version"), 1);
     }
 

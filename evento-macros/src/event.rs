@@ -1,7 +1,7 @@
 //! `#[derive(Event)]`.
 
 use proc_macro2::{Ident, Punct, Spacing, TokenStream, TokenTree};
-use syn::{Data, DeriveInput, Expr, ExprLit, Fields, Index, Lit, Member, Meta, Path};
+use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Index, Lit, Member, Meta, Path};
 
 use crate::args::{self, Arg, EVENT};
 use crate::errors::{Errors, did_you_mean};
@@ -59,12 +59,14 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
     for attr in input.attrs.iter().filter(|attr| attr.path().is_ident("event")) {
         match &attr.meta {
             Meta::List(list) => {
+                let open = list.tokens.clone().into_iter().last().is_some_and(|last| last.to_string() != ",");
                 tokens.extend(list.tokens.clone());
-                tokens.extend([TokenTree::from(Punct::new(',', Spacing::Alone))]);
+                tokens.extend(open.then(|| TokenTree::from(Punct::new(',', Spacing::Alone))));
             }
             _ => errors.on(attr, "options must stand in parentheses: `#[event(name = \"OrderPlaced\")]`"),
         }
     }
+    stray(&input.data, errors);
     let mut named = false;
     for arg in args::read("#[event]", EVENT, tokens, errors).list {
         match arg.key.name {
@@ -86,6 +88,33 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
         errors.at(input.ident.span(), format_args!("`{}` must not be an alias of itself", event.name));
     }
     event
+}
+
+/// `#[event]` where the derive has to allow it, and where it means nothing.
+fn stray(data: &Data, errors: &mut Errors) {
+    let mut refuse = |attrs: &[Attribute], instead: &str| {
+        for attr in attrs.iter().filter(|attr| attr.path().is_ident("event")) {
+            errors.on(attr, format_args!("`#[event]` must be on the type{instead}"));
+        }
+    };
+    let mut fields = |fields: &Fields, is_struct: bool| {
+        for (member, field) in fields.members().zip(fields) {
+            let instead = if is_struct { format!(": `#[event(key = {})]`", text(&member)) } else { String::new() };
+            refuse(&field.attrs, &instead);
+        }
+    };
+    match data {
+        Data::Struct(data) => fields(&data.fields, true),
+        Data::Enum(data) => {
+            for variant in &data.variants {
+                fields(&variant.fields, false);
+            }
+            for variant in &data.variants {
+                refuse(&variant.attrs, ": all variants are recorded under its one name");
+            }
+        }
+        Data::Union(_) => {}
+    }
 }
 
 fn aliases(arg: &Arg, aliases: &mut Vec<String>, errors: &mut Errors) {

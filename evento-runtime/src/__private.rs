@@ -76,7 +76,7 @@ pub const fn hook(
     origin: Origin,
     invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
 ) -> HookDef {
-    HookDef::new(method, origin.location, invoke)
+    HookDef::new(method, origin.location, invoke).origin(origin.package, origin.module)
 }
 
 /// The row of a component for the registry.
@@ -222,6 +222,15 @@ impl<T: fmt::Display + ?Sized> KeyField for T {
 /// The key an event carries.
 pub fn key<T: KeyField + ?Sized>(field: &T) -> Option<String> {
     Some(field.to_key())
+}
+
+/// The package name that `link!` was given, if it was.
+#[must_use]
+pub const fn package(given: &[&'static str]) -> Option<&'static str> {
+    match given {
+        [package, ..] => Some(*package),
+        [] => None,
+    }
 }
 
 /// `link!` writes crate names as they stand in the source.

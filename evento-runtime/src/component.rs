@@ -218,6 +218,10 @@ pub struct HookDef {
     pub invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
     /// Where it stands.
     pub location: Location,
+    /// `CARGO_PKG_NAME` of its crate.
+    pub package: &'static str,
+    /// `module_path!()` of its place.
+    pub module: &'static str,
 }
 
 impl HookDef {
@@ -228,7 +232,15 @@ impl HookDef {
         location: Location,
         invoke: fn(Arc<ConsumerScope>) -> BoxFuture<'static, Result<(), BoxError>>,
     ) -> Self {
-        Self { method, needs: &[], invoke, location }
+        Self { method, needs: &[], invoke, location, package: "", module: "" }
+    }
+
+    /// Its crate and module.
+    #[must_use]
+    pub const fn origin(mut self, package: &'static str, module: &'static str) -> Self {
+        self.package = package;
+        self.module = module;
+        self
     }
 
     /// Lists what its arguments ask for.
@@ -410,8 +422,12 @@ pub enum Registered {
     Linked {
         /// Its name in code, without `r#`: the first segment of `module` of whatever is registered in it.
         crate_name: &'static str,
+        /// Its `CARGO_PKG_NAME`, where `Cargo.toml` gives it another name than it has itself.
+        package: Option<&'static str>,
         /// Where `link!` stands.
         location: Location,
+        /// `module_path!()` of that place: a crate may link others on behalf of the binary.
+        module: &'static str,
     },
 }
 

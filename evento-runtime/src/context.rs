@@ -135,7 +135,7 @@ impl FromContext for Outbox {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be extracted from an event",
     label = "not something a handler can ask for",
-    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Stop` and `Dep<T>`"
+    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` and `Local<T>`"
 )]
 pub trait FromContext: Sized + Send {
     /// Provided types it asks for; a missing one stops the launch.

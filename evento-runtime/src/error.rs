@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::bundle::{LaunchError, Style};
+
 /// Any error, boxed. What a handler may return converts into it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
@@ -29,8 +31,22 @@ impl<E: Into<BoxError>> From<E> for Error {
     }
 }
 
+impl Error {
+    /// The report in it, if it is one.
+    fn launch(&self) -> Option<&LaunchError> {
+        match self.0.downcast_ref::<RunError>() {
+            Some(RunError::Launch(launch)) => Some(launch),
+            _ => self.0.downcast_ref(),
+        }
+    }
+}
+
+/// What `main` prints. A log wants [`Display`](fmt::Display), which is the same text without any look.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(launch), false) = (self.launch(), f.alternate()) {
+            return launch.write(f, Style::of_stderr());
+        }
         fmt::Display::fmt(self, f)?;
         let mut cause = self.0.source();
         while let Some(error) = cause {
@@ -315,7 +331,7 @@ impl AdminError {
 pub enum RunError {
     /// The launch was refused; nothing runs.
     #[error(transparent)]
-    Launch(#[from] crate::bundle::LaunchError),
+    Launch(#[from] LaunchError),
     /// A store could not be opened or read at the start.
     #[error(transparent)]
     Store(#[from] StoreError),

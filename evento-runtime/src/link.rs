@@ -14,22 +14,42 @@
 ///
 /// Write it once, in the crate of the binary, beside the other items. It expands to `use orders_handlers as _;` lines
 /// and notes the names for the launch. Names are crate names as in code: `orders_handlers` for the package
-/// `orders-handlers`.
+/// `orders-handlers`. They include the `lib.rs` beside a `main.rs`, which is a crate of its own.
+///
+/// A crate that only brings others along says `link!` itself; then the binary names only that one.
+///
+/// Where `Cargo.toml` gives a package another name, say both, as it does: for
+/// `old_orders = { package = "orders-handlers", .. }` write
+///
+/// ```
+/// # extern crate serde as old_orders;
+/// evento_runtime::link!(old_orders = "orders-handlers");
+/// # fn main() {}
+/// ```
 ///
 /// To be warned of a crate you forgot, put `#![warn(unused_crate_dependencies)]` at the top of `main.rs`.
+///
+/// # Where nothing is discovered
+///
+/// Discovery needs a binary that `rustc` has linked. In a static library that something else links, on WebAssembly, and
+/// in a plugin that is loaded at run time the registry may be empty or only a part: name each component with
+/// [`.register::<T>()`](crate::bundle::BundleBuilder::register) there. An integration test or an example sees the
+/// handlers of its own package's library only if it names that library; tests do best with `.register` too.
 #[macro_export]
 macro_rules! link {
-    ($($name:ident),+ $(,)?) => {
+    ($($name:ident $(= $package:literal)?),+ $(,)?) => {
         $(
             use $name as _;
             const _: () = {
                 $crate::__private::inventory::submit! {
                     $crate::__private::Registered::Linked {
                         crate_name: $crate::__private::crate_name($crate::__private::stringify!($name)),
+                        package: $crate::__private::package(&[$($package)?]),
                         location: $crate::__private::Location {
                             file: $crate::__private::file!(),
                             line: $crate::__private::line!(),
                         },
+                        module: $crate::__private::module_path!(),
                     }
                 }
             };

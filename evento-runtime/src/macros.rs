@@ -91,6 +91,9 @@ pub use evento_macros::projector;
 
 /// Makes a method of a [`#[projector]`](macro@projector) block, or a free function, the handler of one event.
 ///
+/// A free function stands outside of every `impl`; one without `self` inside of one cannot join, and the compiler says so
+/// in words of its own. `#[async_trait]` is not needed on either.
+///
 /// In a block it needs no import: `#[projector]` reads it.
 ///
 /// # Signature
@@ -100,8 +103,8 @@ pub use evento_macros::projector;
 /// The first argument is the event: a type with [`#[derive(Event)]`](macro@Event), or
 /// [`RawEvent`](crate::RawEvent) for every name the component has no handler for. All later ones implement
 /// [`FromContext`](crate::FromContext): [`Metadata`](crate::Metadata), [`Attempt`](crate::Attempt),
-/// [`Position`](crate::Position), [`EventId`](crate::EventId), [`Stop`](crate::Stop) and [`Dep<T>`](crate::Dep), or a
-/// type of your own.
+/// [`Position`](crate::Position), [`EventId`](crate::EventId), [`Outbox`](crate::Outbox), [`Stop`](crate::Stop),
+/// [`Dep<T>`](crate::Dep) and [`Local<T>`](crate::Local), or a type of your own.
 ///
 /// It returns nothing, [`Flow`](crate::Flow), or a `Result` of either with any error that converts into
 /// `Box<dyn Error + Send + Sync>`.

@@ -47,6 +47,12 @@ pub struct Placed {
 #[non_exhaustive]
 pub struct Paid(String);
 
+/// By its recorded name.
+#[derive(Debug, Event, Serialize, Deserialize)]
+#[event(name = "gen")]
+#[non_exhaustive]
+pub struct Renamed(String);
+
 /// With words of the language.
 #[derive(Debug, Event, Serialize, Deserialize)]
 #[allow(non_camel_case_types, reason = "a raw identifier")]
@@ -91,6 +97,12 @@ impl Quiet {
     fn paid(&self, event: Paid, attempt: Attempt, position: Position, id: EventId, stop: Stop) {
         let cents = event.0;
         drop((cents, attempt, position, id, stop, self.text.len()));
+    }
+
+    /// A keyword in one edition only.
+    #[event_handler]
+    async fn r#gen(&self, event: Renamed) {
+        let _ = ready(event.0.len().max(self.text.len())).await;
     }
 
     /// Old.

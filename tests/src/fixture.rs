@@ -16,15 +16,16 @@ pub struct Fixture {
 
 impl Fixture {
     /// Writes the package `name` below `tmp`, which is `env!("CARGO_TARGET_TMPDIR")`. `manifest` is what follows the
-    /// `[package]` table's name and version.
+    /// `[package]` table's name and version; `RUNTIME` in it, or in the manifest of another package below it, becomes
+    /// the path of the runtime.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn new(tmp: &str, name: &str, manifest: &str, files: &[(&str, &str)]) -> io::Result<Self> {
         let folder = Path::new(tmp).join("fixtures").join(name);
         fs::create_dir_all(&folder)?;
-        let runtime = workspace().join("evento-runtime");
-        let manifest = manifest.replace("RUNTIME", &format!("path = {runtime:?}, default-features = false"));
+        let runtime = format!("path = {:?}, default-features = false", workspace().join("evento-runtime"));
+        let manifest = manifest.replace("RUNTIME", &runtime);
         let head = format!("[workspace]\n\n[package]\nname = {name:?}\nversion = \"0.0.0\"\npublish = false\n");
         fs::write(folder.join("Cargo.toml"), head + &manifest)?;
         // The same versions as everywhere, so that nothing is fetched; cargo drops what is not needed.
@@ -34,9 +35,25 @@ impl Fixture {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent)?;
             }
-            fs::write(path, text)?;
+            if path.file_name().is_some_and(|name| name == "Cargo.toml") {
+                fs::write(path, text.replace("RUNTIME", &runtime))?;
+            } else {
+                fs::write(path, text)?;
+            }
         }
         Ok(Self { folder, target: Path::new(tmp).join("fixtures-target") })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Something that a build with `profile` left behind.
+    #[must_use]
+    pub fn binary(&self, profile: &str, name: &str) -> PathBuf {
+        self.target.join(if profile == "dev" { "debug" } else { profile }).join(name)
     }
 
     /// Runs cargo there.

@@ -20,6 +20,18 @@ pub fn skip(reason: &str) {
     }
 }
 
+/// Notes what a launch said, for the list of all messages (`cargo run -p evento-tests --example messages`).
+///
+/// # Panics
+/// The list cannot be written.
+pub fn note_message(code: &str, message: &str, help: &str) {
+    if let Some(list) = std::env::var_os("EVENTO_MESSAGES") {
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        // In one write, since tests run beside each other.
+        list.write_all(format!("{code}\t{message}\t{help}\n").as_bytes()).unwrap();
+    }
+}
+
 /// Real payloads, where they are: `EVENTO_TEST_DATA`, or `shared/data` beside the checkout.
 #[must_use]
 pub fn webhooks() -> Option<PathBuf> {

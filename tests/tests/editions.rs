@@ -7,6 +7,7 @@ use evento_tests::fixture::{Fixture, said, workspace};
 
 const DEPENDENCIES: &str = "[dependencies]\nNAME = { RUNTIME, features = [\"macros\"] }\nserde = { version = \"1\", features = [\"derive\"] }\n";
 
+/// B110, B121.
 #[test]
 fn silent_in_every_edition() {
     let tool = linter();
@@ -20,6 +21,7 @@ fn silent_in_every_edition() {
     }
 }
 
+/// B108.
 #[test]
 fn under_another_name() {
     let manifest = format!(

@@ -30,6 +30,7 @@ struct OrderPaid {}
 #[event(key = 0)]
 struct Numbered(u32);
 
+/// Trap 4: what becomes identity has no `r#`.
 #[allow(non_camel_case_types)]
 #[derive(Event, Serialize, Deserialize)]
 struct r#type {}
@@ -86,6 +87,7 @@ impl View {
         Ok(Flow::Skip)
     }
 
+    // Trap 6, B113.
     #[cfg(any())]
     #[event_handler]
     async fn gone(&self, _event: NoSuchType) {}
@@ -149,7 +151,7 @@ async fn prepare_totals(Dep(sum): Dep<Sum>) {
 #[on_start(projector = Totals)]
 async fn gone(_: NoSuchType) {}
 
-/// Names of the prelude mean something else here.
+/// Trap 2: names of the prelude mean something else here.
 #[allow(dead_code, non_camel_case_types)]
 mod shadowed {
     use super::{Deserialize, Event, Serialize, projector};
@@ -298,6 +300,7 @@ fn a_component_says_what_its_attribute_says() {
     assert!(totals.handlers.is_empty() && totals.on_start.is_none());
 }
 
+/// Trap 1.
 #[test]
 fn rows_carry_their_settings_and_the_line_of_the_method() {
     let [placed, paid, moved, rest] = View::DEF.handlers else { panic!("{:?}", View::DEF.handlers) };
@@ -416,18 +419,22 @@ async fn free_shims_need_no_component() {
 }
 
 mod linking {
-    evento_runtime::link!(serde, evento_runtime);
+    evento_runtime::link!(serde = "serde", evento_runtime);
 }
 
 #[test]
 fn link_notes_the_names_of_crates() {
     let mut linked: Vec<_> = registered()
         .filter_map(|registered| match registered {
-            Registered::Linked { crate_name, location } => Some((*crate_name, location.file.ends_with("macros.rs"))),
+            Registered::Linked { crate_name, package, location, module } => {
+                assert!(location.file.ends_with("macros.rs"));
+                Some((*crate_name, *package, *module))
+            }
             _ => None,
         })
         .collect();
     linked.sort_unstable();
-    assert_eq!(linked, [("evento_runtime", true), ("serde", true)]);
+    let module = concat!(module_path!(), "::linking");
+    assert_eq!(linked, [("evento_runtime", None, module), ("serde", Some("serde"), module)]);
     assert_eq!(evento_runtime::__private::crate_name("r#gen"), "gen");
 }

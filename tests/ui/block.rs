@@ -22,6 +22,7 @@ mod receivers {
     #[projector(version = 1)]
     impl View {
         #[event_handler]
+        // Trap 3.
         async fn exclusive(&mut self, _event: A) {}
 //~                        ^^^^^^^^^ `exclusive` must take `&self`, not `&mut self`: one value is shared by all events that run at the same time
         #[event_handler]
@@ -58,11 +59,12 @@ mod arguments {
 //~                                           ^^^^^^^^ the event must come first, before `Metadata`
         #[event_handler]
         async fn transaction(&self, _event: D, _tx: &mut Connection) {}
-//~                                                 ^^^^^^^^^^^^^^^ `transaction` must take `Connection` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Stop` or `Dep<T>`
+//~                                                 ^^^^^^^^^^^^^^^ `transaction` must take `Connection` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`
         #[event_handler]
         async fn opaque(&self, _event: RawEvent, _other: impl Send) {}
 //~                                                      ^^^^^^^^^ an argument of `opaque` must have a concrete type, not `impl Trait`
         #[event_handler]
+        // B113.
         async fn conditional(&self, _event: E, #[cfg(any())] _extra: Metadata) {}
 //~                                            ^^^^^^^^^^^^^ an argument of `conditional` must not have `#[cfg]`; put it on the whole function
     }
@@ -256,6 +258,7 @@ mod attributes_that_exclude_each_other {
     }
 }
 
+/// Trap 9, B119.
 mod headers {
     use super::*;
     struct Generic<T>(T);
@@ -327,6 +330,7 @@ mod headers {
     }
 }
 
+/// Trap 8.
 mod nothing_cascades {
     use super::*;
     use evento_runtime::component::Component;

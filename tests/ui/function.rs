@@ -81,7 +81,7 @@ mod functions {
 //~                            ^^^^^^^^ the event must come first, before `Metadata`
     #[event_handler(projector = Totals)]
     async fn by_reference(_event: A, _meta: &Metadata) {}
-//~                                         ^^^^^^^^^ `by_reference` must take `Metadata` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Stop` or `Dep<T>`
+//~                                         ^^^^^^^^^ `by_reference` must take `Metadata` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`
     #[event_handler(projector = Totals, crate = evento_runtime)]
 //~                                             ^^^^^^^^^^^^^^ `crate` must be a path from the root, such as `::evento_runtime` or `crate::evento_runtime`
     async fn relative(_event: A) {}

@@ -205,12 +205,12 @@ mod written_wrong {
     #[projector(version = 1 name = "x", wait_for_head, "a")]
 //~                         ^^^^ a comma must stand before `name`
 //~                                     ^^^^^^^^^^^^^ `wait_for_head` must have a value: `wait_for_head = true`
-//~                                                    ^^^ an option of `#[projector]` must be written `key = value`
+//~                                                    ^^^ an option of `#[projector]` must be written `key = value`, such as `version = 1`
     impl View {
         #[event_handler(retry(3), executor = , = 5)]
 //~                     ^^^^^ `retry` must have a value: `retry = 3`
 //~                               ^^^^^^^^ `executor` must have a value: `executor = "read-model"`
-//~                                            ^ an option of `#[event_handler]` must be written `key = value`
+//~                                            ^ an option of `#[event_handler]` must be written `key = value`, such as `executor = "read-model"`
         async fn on(&self, _event: A) {}
         #[event_handler = "x"]
 //~       ^^^^^^^^^^^^^^^^^^^ options must stand in parentheses: `#[event_handler(retry = 3)]`

@@ -32,7 +32,7 @@ struct Hidden;
 impl Hidden {
     #[event_handler]
     async fn on(&self, _event: A) {}
-    // Nobody but the compiler can look behind `cfg_attr`.
+    // Trap 6: nobody but the compiler can look behind `cfg_attr`.
     #[cfg_attr(all(), event_handler)]
 //~                   ^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
     async fn behind(&self, _event: A) {}
@@ -43,6 +43,7 @@ evento_runtime::link!(some-crate);
 evento_runtime::link!();
 //~@1+23 `link!` must name crates as in code, separated by commas: `link!(orders_handlers, billing_handlers)`
 
+/// Trap 7, B118.
 mod two_blocks {
     use super::*;
     #[derive(Default)]

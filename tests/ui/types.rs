@@ -39,6 +39,7 @@ mod arguments {
         fn blocking(&self, _event: C, _path: std::path::PathBuf) {}
 //~                                          ^^^^^^^^^^^^^^^^^^ `PathBuf` cannot be extracted from an event
         #[event_handler]
+        // Trap 18: a type has one public path.
         fn only_meta(&self, _meta: Metadata) {}
 //~                                ^^^^^^^^ `evento_runtime::Metadata` is not an event
     }
@@ -79,6 +80,7 @@ mod returned {
     }
 }
 
+/// Trap 10.
 mod futures {
     use super::*;
     use std::rc::Rc;
@@ -96,6 +98,7 @@ mod futures {
     }
 }
 
+/// B109.
 mod bodies {
     use super::*;
     #[derive(Default)]

@@ -33,6 +33,7 @@ impl View {
     #[deprecated]
     #[event_handler]
     async fn deprecated(&self, _event: RawEvent) {}
+    // Traps 5 and 6 are below, B115 is above: what nobody uses is still told.
     async fn dead(&self) {}
 //~          ^^^^ rustc
 }
@@ -46,4 +47,25 @@ fn blocking(mut event: A) -> Result<(), std::io::Error> {
     std::fs::remove_file("x");
 //~ ^^^^^^^^^^^^^^^^^^^^^^^^^ rustc
     Ok(())
+}
+
+#[event_handler(projector = Totals)]
+async fn free(event: RawEvent, meta: Metadata) {
+//~           ^^^^^ rustc
+//~                            ^^^^ rustc
+    // B122: handlers may be plain functions, so nobody needs an `async` without an `await`.
+}
+
+/// Trap 5: `#[projector]` takes the attributes inside of its block away, so that they need no import, and one is unused.
+mod imported {
+    use super::A;
+    use evento_runtime::{event_handler, projector};
+//~                      ^^^^^^^^^^^^^ rustc
+    #[derive(Default)]
+    struct Imported;
+    #[projector(version = 1)]
+    impl Imported {
+        #[event_handler]
+        async fn on(&self, _event: A) {}
+    }
 }

@@ -205,13 +205,26 @@ fn once(which: Own, names: &mut Vec<String>, method: &ImplItemFn, errors: &mut E
 
 fn read_inject(ty: &Type, method: &ImplItemFn, errors: &mut Errors) -> Option<Inject> {
     let mut sig = method.sig.clone();
+    let same = |output: &Type| {
+        names::text(peel(output).to_token_stream()) == names::text(peel(ty).to_token_stream())
+            || matches!((plain_name(output), plain_name(ty)), (Some(a), Some(b)) if a == b)
+    };
     if let ReturnType::Type(_, output) = &mut sig.output
-        && names::text(peel(output).to_token_stream()) == names::text(peel(ty).to_token_stream())
+        && same(output)
     {
         **output = syn::parse_quote!(Self);
     }
     let args = signature::check(Role::Constructor, &sig, errors)?;
     Some(Inject { ident: sig.ident, args })
+}
+
+/// The last name of a path without arguments: `Deep` and `self::Deep` are most likely one type, and if not, the compiler
+/// says so.
+fn plain_name(ty: &Type) -> Option<&syn::Ident> {
+    match peel(ty) {
+        Type::Path(path) if path.path.segments.iter().all(|segment| segment.arguments.is_none()) => last_ident(ty),
+        _ => None,
+    }
 }
 
 fn read_handler(attr: &Attribute, method: &ImplItemFn, errors: &mut Errors) -> Option<Handler> {
@@ -239,6 +252,14 @@ fn check_twice(handlers: &[Handler], errors: &mut Errors) {
     // Of two that exclude each other by `#[cfg]` only one will be there.
     let conditional = |handler: &Handler| handler.method.carried.iter().any(|attr| attr.path().is_ident("cfg"));
     for (index, handler) in handlers.iter().enumerate() {
+        let twin = |other: &&Handler| other.method.ident == handler.method.ident;
+        if let Some(twin) = handlers[..index].iter().find(twin)
+            && !conditional(twin)
+            && !conditional(handler)
+        {
+            // Two methods of one name: the compiler's affair, which would complain of every call of them as well.
+            errors.known();
+        }
         let first = handlers[..index].iter().find(|other| text(other) == text(handler));
         if let Some(first) = first.filter(|first| !conditional(first) && !conditional(handler)) {
             let (event, method) = (shown(&handler.event), names::plain(&first.method.ident));

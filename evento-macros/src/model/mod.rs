@@ -114,7 +114,8 @@ pub(crate) fn event_handler(args: TokenStream, item: &TokenStream) -> TokenStrea
         Ok(Item::Fn(function)) => function,
         _ => {
             // A method of a trait or of a block without `#[projector]` need not be a whole item.
-            let method = syn::parse2::<syn::ImplItemFn>(item.clone()).is_ok();
+            let method = syn::parse2::<syn::ImplItemFn>(item.clone()).is_ok()
+                || syn::parse2::<syn::TraitItemFn>(item.clone()).is_ok();
             errors.at(Span::call_site(), if method { STRAY } else { "`#[event_handler]` must be on a function" });
             return expand::failed(errors, item, None);
         }
@@ -125,7 +126,8 @@ pub(crate) fn event_handler(args: TokenStream, item: &TokenStream) -> TokenStrea
     }
 }
 
-const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`";
+const STRAY: &str = "`#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`\n\n\
+                     in such a block it must be written as it is, not behind `cfg_attr` or `macro_rules!`, nor under another name";
 
 /// `#[on_start(..)]` that no `#[projector]` block has taken.
 pub(crate) fn on_start(args: TokenStream, item: &TokenStream) -> TokenStream {

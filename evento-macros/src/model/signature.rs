@@ -28,9 +28,9 @@ impl Role {
     }
 }
 
-const POSSIBLE: &str = "`Metadata`, `Attempt`, `Position`, `EventId`, `Stop` or `Dep<T>`";
+const POSSIBLE: &str = "`Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`";
 /// Bare names that are ours; a user's own type of that name can be written with its path.
-const EXTRACTORS: [&str; 5] = ["Metadata", "Attempt", "Position", "EventId", "Stop"];
+const EXTRACTORS: [&str; 6] = ["Metadata", "Attempt", "Position", "EventId", "Outbox", "Stop"];
 
 /// Types of the arguments after `self`. `None` if something was wrong.
 pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<Vec<Type>> {
@@ -89,6 +89,9 @@ fn qualifiers(role: Role, sig: &Signature, errors: &mut Errors) {
     let name = names::plain(&sig.ident);
     if !matches!(sig.safety, syn::Safety::Default) {
         errors.on(&sig.safety, format_args!("`{name}` must not be `unsafe`"));
+    }
+    if sig.variadic.is_some() || (sig.constness.is_some() && sig.asyncness.is_some()) {
+        errors.known();
     }
     if let Some(abi) = &sig.abi {
         errors.on(abi, format_args!("`{name}` must not be `extern`"));
@@ -167,11 +170,13 @@ fn wrong_receiver(receiver: &Receiver) -> Option<&'static str> {
 
 fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Errors) {
     let usage = role.usage();
-    match peel(ty) {
+    // A group of `macro_rules!` has its place in the macro, what is inside of it in the user's call.
+    let ty = peel(ty);
+    match ty {
         Type::ImplTrait(_) => {
             errors.on(ty, format_args!("an argument of `{name}` must have a concrete type, not `impl Trait`"));
         }
-        Type::Infer(_) => errors.on(ty, format_args!("an argument of `{name}` must have a type")),
+        Type::Infer(_) => errors.known(),
         Type::Reference(reference) if is_event => {
             let owned = shown(&reference.elem);
             errors.signature(ty, usage, format_args!("`{name}` must take its event by value: `{owned}`"));
@@ -192,10 +197,36 @@ fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Erro
             let owned = shown(&reference.elem);
             errors.signature(ty, usage, format_args!("`{name}` must take provided values by value: `{owned}`"));
         }
+        peeled if role == Role::Constructor && generic_dep(peeled) => {
+            errors.signature(
+                ty,
+                usage,
+                format_args!("`{name}` must take provided values as they are, without the `Dep` of handlers"),
+            );
+        }
         peeled if is_event && generic_dep(peeled) => {
             errors.signature(ty, usage, format_args!("`{name}` must take its event first, and `Dep<T>` after it"));
         }
-        _ => {}
+        _ => {
+            if let Some(object) = dep_of_object(ty) {
+                let inner = shown(object);
+                errors.on(
+                    object,
+                    format_args!("`{name}` must take `Dep<Arc<{inner}>>`: a provided value is cloned, and has a size"),
+                );
+            }
+        }
+    }
+}
+
+/// The trait object in `Dep<dyn Repo>`.
+fn dep_of_object(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = peel(ty) else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Dep")?;
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first()? {
+        syn::GenericArgument::Type(object) if matches!(peel(object), Type::TraitObject(_)) => Some(object),
+        _ => None,
     }
 }
 
@@ -204,10 +235,15 @@ fn is_not_static(reference: &syn::TypeReference) -> bool {
 }
 
 fn generic_dep(ty: &Type) -> bool {
+    wraps(ty, "Dep")
+}
+
+/// Whether `ty` is a `name<..>`.
+fn wraps(ty: &Type, name: &str) -> bool {
     match ty {
         Type::Path(path) => {
             path.path.segments.last().is_some_and(|last| {
-                last.ident == "Dep" && matches!(last.arguments, syn::PathArguments::AngleBracketed(_))
+                last.ident == name && matches!(last.arguments, syn::PathArguments::AngleBracketed(_))
             })
         }
         _ => false,
@@ -216,7 +252,7 @@ fn generic_dep(ty: &Type) -> bool {
 
 fn is_extractor(ty: &Type) -> bool {
     match peel(ty) {
-        peeled if generic_dep(peeled) => true,
+        peeled if generic_dep(peeled) || wraps(peeled, "Local") => true,
         Type::Path(path) => path.path.get_ident().is_some_and(|ident| EXTRACTORS.iter().any(|name| ident == name)),
         _ => false,
     }

@@ -10,13 +10,22 @@ use crate::component::{ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef,
 use crate::executor::ConsumerExecutor;
 use crate::policy::CheckpointMode;
 
+/// A crate that `link!` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Linked {
+    pub(super) crate_name: &'static str,
+    pub(super) package: Option<&'static str>,
+    pub(super) location: Location,
+    pub(super) module: &'static str,
+}
+
 /// Everything that generated code submitted, sorted: link order means nothing.
 #[derive(Clone, Default)]
 pub(super) struct Registry {
     pub(super) components: Vec<&'static ComponentDef>,
     pub(super) free: Vec<&'static FreeHandler>,
     pub(super) hooks: Vec<&'static FreeHook>,
-    pub(super) linked: Vec<(&'static str, Location)>,
+    pub(super) linked: Vec<Linked>,
 }
 
 impl Registry {
@@ -32,8 +41,8 @@ impl Registry {
                 Registered::Component(def) => registry.components.push(def),
                 Registered::Handler(free) => registry.free.push(free),
                 Registered::Hook(hook) => registry.hooks.push(hook),
-                Registered::Linked { crate_name, location } => {
-                    registry.linked.push((crate_name.trim_start_matches("::"), *location));
+                Registered::Linked { crate_name, package, location, module } => {
+                    registry.linked.push(Linked { crate_name, package: *package, location: *location, module });
                 }
             }
         }
@@ -41,16 +50,45 @@ impl Registry {
         registry.free.sort_by_key(|free| (free.handler.location, free.handler.method));
         registry.hooks.sort_by_key(|hook| (hook.hook.location, hook.hook.method));
         registry.linked.sort_unstable();
-        registry.linked.dedup_by_key(|(name, _)| *name);
+        registry.linked.dedup_by_key(|linked| (linked.crate_name, linked.package));
         registry
     }
 
-    /// Whether a crate, by the name it has in paths, registered anything.
-    pub(super) fn knows_crate(&self, name: &str) -> bool {
-        let root = |module: &'static str| module.split("::").next().unwrap_or_default();
-        self.components.iter().any(|def| root(def.module) == name)
-            || self.free.iter().any(|free| root(free.handler.module) == name)
+    /// Whether anything was registered in this crate. One that links others is there for what they register.
+    pub(super) fn has_any_of(&self, linked: &Linked) -> bool {
+        let in_crate = |package: &str, module: &str| match linked.package {
+            Some(wanted) => package == wanted,
+            None => crate_of(module) == linked.crate_name,
+        };
+        // The `main.rs` beside a `lib.rs` is a crate of the same name; what it links is not the library's doing.
+        let links =
+            |other: &Linked| crate_of(other.module) == linked.crate_name && other.location.file != linked.location.file;
+        self.places().any(|(package, module)| in_crate(package, module)) || self.linked.iter().any(links)
     }
+
+    /// Packages that registered something, and that no `link!` names.
+    pub(super) fn unnamed_packages(&self) -> Vec<&'static str> {
+        let named = |package: &str, module: &str| {
+            self.linked.iter().any(|linked| linked.package == Some(package) || linked.crate_name == crate_of(module))
+        };
+        let mut packages: Vec<_> =
+            self.places().filter(|(package, module)| !named(package, module)).map(|(package, _)| package).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        packages
+    }
+
+    /// Package and module of everything.
+    fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let components = self.components.iter().map(|def| (def.package, def.module));
+        let free = self.free.iter().map(|free| (free.handler.package, free.handler.module));
+        components.chain(free).chain(self.hooks.iter().map(|free| (free.hook.package, free.hook.module)))
+    }
+}
+
+/// The crate a module is in, by the name it has in its own paths.
+fn crate_of(module: &str) -> &str {
+    module.split("::").next().unwrap_or_default()
 }
 
 /// Whether `module` is `prefix` or lies inside of it.

@@ -47,6 +47,7 @@ mod running;
 mod settings;
 mod signal;
 mod start;
+mod style;
 mod text;
 
 pub use builder::{BundleBuilder, DEFAULT_STOP_DEADLINE};
@@ -54,6 +55,7 @@ pub use plan::Plan;
 pub use report::{LaunchError, Problem};
 pub use running::Running;
 pub use signal::shutdown_signal;
+pub(crate) use style::Style;
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,8 +5,9 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::discover::{Draft, DraftComponent, DraftHandler};
-use super::report::{Problem, width};
+use super::report::Problem;
 use super::settings::{Origin, Setting};
+use super::style::Style;
 use super::text::{self, first_line, short_type};
 use crate::component::{Build, Kind, Location};
 use crate::deps::Need;
@@ -321,9 +322,9 @@ impl fmt::Display for Plan {
         }
         if !self.warnings.is_empty() {
             writeln!(f, "\n{}", text::count(self.warnings.len(), "warning"))?;
-            let width = width(f);
+            let style = Style::of(f);
             for (i, warning) in self.warnings.iter().enumerate() {
-                warning.write(f, i + 1, width)?;
+                warning.write(f, i + 1, style)?;
                 writeln!(f)?;
             }
         }

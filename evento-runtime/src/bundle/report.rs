@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::json;
 
+use super::style::Style;
 use super::text;
 use crate::component::Location;
 
@@ -34,14 +35,15 @@ impl Problem {
         })
     }
 
-    pub(super) fn write(&self, f: &mut dyn fmt::Write, number: usize, width: Option<usize>) -> fmt::Result {
-        text::wrapped(f, &format!("  {number}. [{}] ", self.code), 5, &self.message, width)?;
+    pub(super) fn write(&self, f: &mut dyn fmt::Write, number: usize, style: Style) -> fmt::Result {
+        let (code, help) = (style.strong(&format!("[{}]", self.code)), style.strong("help:"));
+        text::wrapped(f, &format!("  {number}. {code} "), 5, &self.message, style.width)?;
         if let Some(location) = self.location {
             write!(f, "\n     --> {location}")?;
         }
-        if let Some(help) = &self.help {
+        if let Some(text) = &self.help {
             f.write_str("\n")?;
-            text::wrapped(f, "     help: ", 11, help, width)?;
+            text::wrapped(f, &format!("     {help} "), 11, text, style.width)?;
         }
         Ok(())
     }
@@ -63,7 +65,9 @@ impl fmt::Display for Problem {
 
 /// A launch that was refused. `Debug` and `Display` print the report.
 ///
-/// Lines are broken before column 100; `{:72}` breaks them before column 72, `{:#}` not at all.
+/// Lines are broken before column 100; `{:72}` breaks them before column 72, `{:#}` not at all. It ends without a line
+/// break, as every message does. Inside of [`Error`](crate::Error), which `main` returns, a terminal gets it in bold
+/// where that helps, and as wide as it says it is.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaunchError {
@@ -82,26 +86,22 @@ impl LaunchError {
             "problems": self.problems.iter().map(Problem::to_json).collect::<Vec<_>>(),
         })
     }
-}
 
-/// Where lines are broken when nobody says.
-pub(super) const WIDTH: usize = 100;
-
-/// The width a formatter asks for.
-pub(super) fn width(f: &fmt::Formatter<'_>) -> Option<usize> {
-    if f.alternate() { None } else { Some(f.width().unwrap_or(WIDTH)) }
-}
-
-impl fmt::Display for LaunchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = width(f);
+    pub(crate) fn write(&self, f: &mut dyn fmt::Write, style: Style) -> fmt::Result {
         let problems = text::count(self.problems.len(), "problem");
         write!(f, "bundle `{}` cannot start: {problems}", text::harmless(&self.bundle))?;
         for (i, problem) in self.problems.iter().enumerate() {
             f.write_str("\n\n")?;
-            problem.write(f, i + 1, width)?;
+            problem.write(f, i + 1, style)?;
         }
-        writeln!(f)
+        Ok(())
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let style = Style::of(f);
+        self.write(f, style)
     }
 }
 

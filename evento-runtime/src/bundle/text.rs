@@ -26,6 +26,16 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.join(", ")
 }
 
+/// `a`, `a and b`, `a, b and c`, `a, b and 5 more`.
+pub(super) fn enumerated(things: &[&str]) -> String {
+    match things {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] if things.len() <= 3 => format!("{} and {last}", first.join(", ")),
+        [first, second, others @ ..] => format!("{first}, {second} and {} more", others.len()),
+    }
+}
+
 /// A name that may be anything, made harmless and short.
 pub(super) fn harmless(name: &str) -> String {
     let mut chars = name.chars();
@@ -78,7 +88,7 @@ pub(super) fn wrapped(
     width: Option<usize>,
 ) -> fmt::Result {
     f.write_str(first)?;
-    let mut column = first.chars().count();
+    let mut column = shown_width(first);
     let mut fresh = true;
     for word in words(text) {
         let length = word.chars().count();
@@ -96,6 +106,20 @@ pub(super) fn wrapped(
         fresh = false;
     }
     Ok(())
+}
+
+/// Characters that take room: what makes others bold does not.
+fn shown_width(text: &str) -> usize {
+    let (mut width, mut escape) = (0, false);
+    for c in text.chars() {
+        match c {
+            '\u{1b}' => escape = true,
+            'm' if escape => escape = false,
+            _ if escape => {}
+            _ => width += 1,
+        }
+    }
+    width
 }
 
 fn words(text: &str) -> Vec<&str> {
@@ -139,6 +163,13 @@ mod tests {
         assert_eq!(nearest("read-modle", ["mail", "read-model"]), Some("read-model"));
         assert_eq!(nearest("mial", ["mail", "read-model"]), Some("mail"));
         assert_eq!(nearest("payments", ["mail", "read-model"]), None);
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(enumerated(&["a", "b"]), "a and b");
+        assert_eq!(enumerated(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(enumerated(&["a", "b", "c", "d"]), "a, b and 2 more");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use evento_runtime::executor::ConsumerExecutors;
 
 use crate::fake::Fake;
 use crate::shop::*;
-use crate::{help, only, orders, place};
+use crate::{help, only, orders, place, problems as all};
 
 /// The place so many lines above.
 macro_rules! above {
@@ -54,6 +54,7 @@ fn missing_expected() {
     assert!(orders().discover().module("shop::found").expect::<Found>().build().is_ok());
 }
 
+/// B106.
 #[test]
 fn duplicate_component() {
     let read_model = ConsumerExecutors::tasks("read-model", 4);
@@ -65,6 +66,13 @@ fn duplicate_component() {
          `launch::shop::OrderView` of crate `shop`"
     );
     assert_eq!(place(&problem), "src/order_view.rs:12");
+}
+
+/// Trap 12: a test whose dev-dependency depends back on its crate has every component twice.
+#[test]
+fn duplicate_component_of_one_source() {
+    let problem = only(orders().register::<Once>().register::<Again>(), "duplicate-component");
+    assert!(help(&problem).starts_with("one source was compiled twice"), "{problem}");
 }
 
 #[test]
@@ -115,7 +123,7 @@ fn free_functions_join_a_registered_component() {
 
 #[test]
 fn duplicate_handler() {
-    let problems = orders().register::<Greedy>().build().unwrap_err().problems;
+    let problems = all(orders().register::<Greedy>());
     let told: Vec<_> = problems.iter().map(|problem| (problem.code, problem.message.as_str())).collect();
     assert_eq!(
         told,
@@ -135,8 +143,26 @@ fn unknown_executor() {
     let misspelt = orders().register::<OrderView>().executor(ConsumerExecutors::tasks("read-modle", 1));
     let problem = only(misspelt, "unknown-executor");
     assert_eq!(problem.message, "`OrderView::placed` runs on executor `read-model`, which is not registered");
-    assert_eq!(help(&problem), "did you mean `read-modle`? registered: read-modle");
+    let at = above!(3);
+    assert_eq!(
+        help(&problem),
+        format!("did you mean `read-modle` ({at}), which no handler names? registered: read-modle")
+    );
     assert_eq!(place(&problem), "src/order_view.rs:21");
+    // One misspelt registration is one problem, however many handlers it leaves without an executor.
+    let registered = ConsumerExecutors::tasks("read-modle", 1);
+    let problem =
+        only(orders().register::<Parallel>().register::<OrderView>().executor(registered), "unknown-executor");
+    assert_eq!(
+        problem.message,
+        "`OrderView::placed`, `Parallel::placed` and `Parallel::paid` run on executor `read-model`, which is not registered"
+    );
+    // One that others use is right as it is.
+    let right = ConsumerExecutors::tasks("mial", 1);
+    let near =
+        orders().register::<Receipts>().register::<Mailing>().executor(right).provide(1_u8).provide(String::new());
+    let problem = only(near.provide(Smtp), "unknown-executor");
+    assert_eq!(help(&problem), "did you mean `mial`? registered: mial");
     let problem = only(orders().register::<OrderView>(), "unknown-executor");
     assert_eq!(
         help(&problem),
@@ -166,9 +192,24 @@ fn bad_capacity() {
 }
 
 #[test]
+fn no_constructor() {
+    let problem = only(orders().register::<OnlyGiven>(), "no-constructor");
+    assert_eq!(problem.message, "`OnlyGiven` has neither an `#[inject]` constructor nor `Default`");
+    assert_eq!(place(&problem), "src/given.rs:3");
+    assert!(orders().component(OnlyGiven).build().is_ok());
+}
+
+#[test]
+fn duplicate_hook() {
+    let problem = only(orders().register::<Hooked>(), "duplicate-hook");
+    assert_eq!(problem.message, "`Hooked` has a second `#[on_start]`, beside the one at src/hooked.rs:5");
+    assert_eq!(place(&problem), "src/elsewhere.rs:5");
+}
+
+#[test]
 fn missing_dependency() {
     let receipts = || orders().register::<Receipts>().executor(ConsumerExecutors::tasks("mial", 1));
-    let problems = receipts().build().unwrap_err().problems;
+    let problems = all(receipts());
     let told: Vec<_> = problems.iter().map(|problem| (problem.message.as_str(), place(problem))).collect();
     assert_eq!(
         told,
@@ -224,7 +265,7 @@ fn bad_setting() {
     only(sound().retry_delay(Duration::from_secs(31)), "bad-setting");
     assert!(sound().retry_delay(Duration::from_secs(31)).max_delay(Duration::from_secs(31)).build().is_ok());
 
-    let problems = orders().register::<Impatient>().build().unwrap_err().problems;
+    let problems = all(orders().register::<Impatient>());
     let told: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(
         told,
@@ -266,7 +307,7 @@ fn mode_contradiction_unbounded() {
 
 #[test]
 fn bad_context_and_overlapping_contexts() {
-    let problems = orders().register::<Tenants>().build().unwrap_err().problems;
+    let problems = all(orders().register::<Tenants>());
     let told: Vec<_> = problems.iter().map(|problem| (problem.code, problem.message.as_str())).collect();
     assert_eq!(
         told,

@@ -47,7 +47,7 @@ fn a_misspelt_executor() {
             .executor(ConsumerExecutors::partitioned("read-modle", 32))
             .executor(ConsumerExecutors::tasks("mail", 8)),
     );
-    matches("misspelt-executor", line!() - 6, &format!("Error: {:?}", evento_runtime::Error::from(error)));
+    matches("misspelt-executor", line!() - 6, &format!("Error: {error:?}"));
 }
 
 #[test]

@@ -26,7 +26,10 @@ fn knows(known: impl IntoIterator<Item = (ConsumerId, u64)>) -> Fake {
 
 async fn refused(builder: BundleBuilder) -> LaunchError {
     match builder.build().unwrap().start().await {
-        Err(RunError::Launch(error)) => error,
+        Err(RunError::Launch(error)) => {
+            error.problems.iter().for_each(crate::note);
+            error
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -85,7 +88,7 @@ async fn orphan_checkpoint() {
     assert_eq!(problem.message, "the store knows `Sequentail` version 1, but no such component is linked");
     assert_eq!(
         help(problem),
-        "did you mean `Sequential`? link its crate with `use its_crate as _;`, or say `.forget(\"Sequentail\", 1)` if it \
+        "did you mean `Sequential`? link its crate with `evento_runtime::link!(its_crate);`, or say `.forget(\"Sequentail\", 1)` if it \
          is gone for good"
     );
     assert_eq!(store.opened_and_closed(), (1, 1), "closed again");
@@ -112,6 +115,7 @@ async fn history_lost() {
 async fn other_version_and_other_context() {
     let store = knows([(consumer("Sequential", 0, "*"), 5), (consumer("Sequential", 1, "tenant-*"), 5)]);
     let running = sequential(&store).build().unwrap().start().await.unwrap();
+    running.warnings().iter().for_each(crate::note);
     let told: Vec<_> = running.warnings().iter().map(|warning| (warning.code, warning.message.as_str())).collect();
     assert_eq!(
         told,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evento_runtime::__private::inventory;
 use evento_runtime::component::{
-    Build, Component, ComponentDef, FreeHandler, HandlerDef, HookDef, Invoke, Kind, Location, Registered,
+    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Kind, Location, Registered,
 };
 use evento_runtime::context::MissingDependency;
 use evento_runtime::deps::{Deps, Need};
@@ -129,7 +129,17 @@ component!(Receipts, "Receipts", "src/receipts.rs", 6, [
        needs: &const { [&const { [Need::of::<u8>()] } as &'static [Need]] },
        invoke: |_| Box::pin(async { Ok(()) }),
        location: at("src/receipts.rs", 8),
+       package: "shop",
+       module: "shop",
    }));
+component!(
+    ForEver,
+    "ForEver",
+    "src/for_ever.rs",
+    3,
+    [on::<Placed>("placed", "src/for_ever.rs", 8).executor("read-model").retry(-1)]
+);
+component!(Mailing, "Mailing", "src/mailing.rs", 3, [on::<Placed>("placed", "src/mailing.rs", 8).executor("mail")]);
 component!(
     Parallel,
     "Parallel",
@@ -152,6 +162,19 @@ static JOINING: FreeHandler =
 inventory::submit! { Registered::Component(Found::DEF) }
 inventory::submit! { Registered::Component(Joined::DEF) }
 inventory::submit! { Registered::Handler(&JOINING) }
+
+component!(OnlyGiven, "OnlyGiven", "src/given.rs", 3, [on::<Placed>("placed", "src/given.rs", 8)], build: Build::Given);
+// One source, compiled twice.
+component!(Once, "Once", "src/once.rs", 3, [on::<Placed>("placed", "src/once.rs", 8)]);
+component!(Again, "Once", "src/once.rs", 3, [on::<Placed>("placed", "src/once.rs", 8)]);
+
+const fn hook(file: &'static str, line: u32) -> HookDef {
+    HookDef::new("prepare", at(file, line), |_| Box::pin(async { Ok(()) })).origin("shop", "shop")
+}
+component!(Hooked, "Hooked", "src/hooked.rs", 3, [on::<Placed>("placed", "src/hooked.rs", 8)],
+    open: true, build: Build::Unit, on_start: Some(hook("src/hooked.rs", 5)));
+static SECOND: FreeHook = FreeHook { component: Hooked::DEF, hook: hook("src/elsewhere.rs", 5) };
+inventory::submit! { Registered::Hook(&SECOND) }
 
 // Its constructor asks for more than it lists.
 component!(Liar, "Liar", "src/liar.rs", 3, [on::<Placed>("placed", "src/liar.rs", 8)],

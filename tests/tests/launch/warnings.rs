@@ -34,10 +34,17 @@ fn retry_for_ever() {
     let warning = warning(parallel, "retry-for-ever");
     assert_eq!(
         warning.message,
-        "`Parallel::paid` runs on executor `read-model`, where `retry = -1` becomes 0: the first failed attempt gives \
-         the event to the dead letters"
+        "`Parallel::paid` runs on executor `read-model` and says no `retry`: its first failed attempt gives the event to \
+         the dead letters"
     );
     assert_eq!(place(&warning), "src/parallel.rs:14");
+    // Trap 14: what was said and cannot hold is told as well.
+    let for_ever = orders().register::<ForEver>().executor(ConsumerExecutors::tasks("read-model", 4));
+    let warning = crate::warning(for_ever, "retry-for-ever");
+    assert!(
+        warning.message.contains("`read-model`, where `retry = -1` becomes 0: its first failed attempt"),
+        "{warning}"
+    );
 }
 
 #[test]

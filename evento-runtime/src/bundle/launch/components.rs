@@ -1,12 +1,12 @@
 //! Which components there are, and which are talked about.
 
-use crate::bundle::discover::{Draft, is_inside, type_label};
+use crate::bundle::discover::{Draft, Linked, is_inside, type_label};
 use crate::bundle::report::Report;
 use crate::bundle::text::{did_you_mean, list};
 use crate::component::ComponentDef;
 
-const LINK: &str = "a crate that is never named is not linked: add `evento_runtime::link!(its_name);`, or name the \
-                    component with `.register::<T>()`";
+const LINK: &str = "a crate that is never named is not linked, the `lib.rs` beside a `main.rs` included: add \
+                    `evento_runtime::link!(its_name);`, or name the component with `.register::<T>()`";
 
 pub(super) fn nothing_discovered(draft: &Draft<'_>, report: &mut Report) {
     let builder = draft.builder;
@@ -37,13 +37,34 @@ pub(super) fn linked_crate_empty(draft: &Draft<'_>, report: &mut Report) {
     if draft.builder.discover.is_none() {
         return;
     }
-    for (name, at) in &draft.registry.linked {
-        if !draft.registry.knows_crate(name) {
-            report.add(*at, format!("crate `{name}` is linked with `link!` but registered nothing")).help(format!(
-                "annotate a component in it, or take it out of `link!`; a crate that `Cargo.toml` renames is linked \
-                 with `use {name} as _;`"
-            ));
-        }
+    for linked in draft.registry.linked.iter().filter(|linked| !draft.registry.has_any_of(linked)) {
+        let name = linked.crate_name;
+        let message = format!("crate `{name}` is linked with `link!`, but nothing is registered in it");
+        report.add(linked.location, message).help(linked_help(draft, linked));
+    }
+}
+
+fn linked_help(draft: &Draft<'_>, linked: &Linked) -> String {
+    let name = linked.crate_name;
+    if let Some(package) = linked.package {
+        let found = draft.registry.unnamed_packages();
+        return match found.is_empty() {
+            true => format!("annotate a component in package `{package}`, or take it out of `link!`"),
+            false => {
+                format!("is `{package}` the name of the package? others that registered something: {}", list(found))
+            }
+        };
+    }
+    match draft.registry.unnamed_packages().as_slice() {
+        // A renamed crate does not know its other name. What nobody named is probably it.
+        [one] => format!(
+            "if `Cargo.toml` renames package `{one}` to that, write `link!({name} = \"{one}\")`; if its handlers are in \
+             crates it depends on, write `evento_runtime::link!(..)` in it as well; else take it out"
+        ),
+        _ => format!(
+            "annotate a component in it, or take it out; if its handlers are in crates it depends on, write \
+             `evento_runtime::link!(..)` in it as well; if `Cargo.toml` renames it, write `link!({name} = \"its-package\")`"
+        ),
     }
 }
 

@@ -42,7 +42,7 @@ fn orphan_checkpoint(stored: &Stored, report: &mut Report) {
         report
             .add(stored.at, format!("the store knows `{name}` version {version}, but no such component is linked"))
             .help(format!(
-                "{near}link its crate with `use its_crate as _;`, or say `.forget(\"{name}\", {version})` if it is gone for good"
+                "{near}link its crate with `evento_runtime::link!(its_crate);`, or say `.forget(\"{name}\", {version})` if it is gone for good"
             ));
     }
 }

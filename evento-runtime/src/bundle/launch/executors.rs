@@ -1,30 +1,49 @@
 //! Executors and who names them.
 
+use std::collections::BTreeMap;
+
 use crate::bundle::discover::Draft;
 use crate::bundle::report::Report;
-use crate::bundle::text::{did_you_mean, harmless, list};
+use crate::bundle::text::{enumerated, harmless, list, nearest};
+use crate::component::Location;
 use crate::executor::MAX_CAPACITY;
 
+/// One finding per name, however many handlers say it: where many do, it is more likely the registration that is misspelt.
 pub(super) fn unknown_executor(draft: &Draft<'_>, report: &mut Report) {
-    let names = || draft.builder.executors.iter().map(|(executor, _)| executor.name());
+    let mut unknown: BTreeMap<&str, Vec<(Location, String)>> = BTreeMap::new();
     for (component, handler) in draft.handlers() {
-        let Some(name) = handler.def.executor.filter(|name| draft.executor(name).is_none()) else { continue };
-        let help = if draft.builder.executors.is_empty() {
-            format!("no executor is registered; add `.executor(ConsumerExecutors::tasks(\"{}\", 8))`", harmless(name))
-        } else {
-            format!("{}registered: {}", did_you_mean(name, names()), list(names()))
-        };
-        report
-            .add(
-                handler.def.location,
-                format!(
-                    "`{}` runs on executor `{}`, which is not registered",
-                    component.label(handler),
-                    harmless(name)
-                ),
-            )
-            .help(help);
+        if let Some(name) = handler.def.executor.filter(|name| draft.executor(name).is_none()) {
+            unknown.entry(name).or_default().push((handler.def.location, format!("`{}`", component.label(handler))));
+        }
     }
+    for (name, mut handlers) in unknown {
+        handlers.sort();
+        let labels: Vec<&str> = handlers.iter().map(|(_, label)| label.as_str()).collect();
+        let run = if labels.len() == 1 { "runs" } else { "run" };
+        let message =
+            format!("{} {run} on executor `{}`, which is not registered", enumerated(&labels), harmless(name));
+        if let Some((first, _)) = handlers.first() {
+            report.add(*first, message).help(unknown_help(draft, name));
+        }
+    }
+}
+
+fn unknown_help(draft: &Draft<'_>, name: &str) -> String {
+    let names = || draft.builder.executors.iter().map(|(executor, _)| executor.name());
+    if draft.builder.executors.is_empty() {
+        return format!(
+            "no executor is registered; add `.executor(ConsumerExecutors::tasks(\"{}\", 8))`",
+            harmless(name)
+        );
+    }
+    let is_used = |executor: &str| draft.handlers().any(|(_, handler)| handler.def.executor == Some(executor));
+    // One of the two is misspelt; nobody but the user knows which.
+    let guess = match nearest(name, names()).and_then(|near| Some((near, draft.executor(near)?.1))) {
+        Some((near, at)) if !is_used(near) => format!("did you mean `{near}` ({at}), which no handler names? "),
+        Some((near, _)) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    format!("{guess}registered: {}", list(names()))
 }
 
 pub(super) fn duplicate_executor(draft: &Draft<'_>, report: &mut Report) {

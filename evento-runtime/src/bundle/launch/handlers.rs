@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::bundle::discover::{Draft, DraftHandler};
 use crate::bundle::report::Report;
+use crate::bundle::settings::Origin;
 
 pub(super) fn no_handlers(draft: &Draft<'_>, report: &mut Report) {
     for component in draft.components.iter().filter(|component| component.handlers.is_empty()) {
@@ -72,13 +73,17 @@ pub(super) fn duplicate_hook(draft: &Draft<'_>, report: &mut Report) {
 pub(super) fn retry_for_ever(draft: &Draft<'_>, report: &mut Report) {
     for (component, handler) in draft.handlers() {
         if let (Some(executor), -1) = (handler.def.executor, handler.settings.retry.value) {
+            let said = match handler.settings.retry.origin {
+                Origin::BuiltIn => " and says no `retry`",
+                _ => ", where `retry = -1` becomes 0",
+            };
+            let label = component.label(handler);
             report
                 .add(
                     handler.def.location,
                     format!(
-                        "`{}` runs on executor `{executor}`, where `retry = -1` becomes 0: the first failed attempt \
-                         gives the event to the dead letters",
-                        component.label(handler)
+                        "`{label}` runs on executor `{executor}`{said}: its first failed attempt gives the event to the \
+                         dead letters"
                     ),
                 )
                 .help("say how many further attempts it gets, `retry = 3`, or `retry = 0` if this is meant");

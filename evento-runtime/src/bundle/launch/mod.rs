@@ -88,8 +88,9 @@ pub(super) fn judge_stored(stored: &Stored, report: &mut Report) {
 mod tests {
     use super::*;
     use crate::bundle::Bundle;
+    use crate::bundle::Problem;
     use crate::bundle::discover::Registry;
-    use crate::component::Location;
+    use crate::component::{Build, Component, ComponentDef, FreeHook, HookDef, Location, OpenComponent, Registered};
     use std::collections::HashSet;
 
     #[test]
@@ -104,15 +105,88 @@ mod tests {
         assert_eq!(page.matches("\n### ").count(), seen.len(), "problems.md explains what no rule finds");
     }
 
-    /// Only here: what one `link!` submits is seen by every bundle of a binary.
-    #[test]
-    fn a_linked_crate_that_registered_nothing_is_a_fault() {
-        let at = Location { file: "src/main.rs", line: 3 };
+    const MAIN: Location = Location { file: "src/main.rs", line: 3 };
+
+    const LIB: Location = Location { file: "src/lib.rs", line: 1 };
+
+    fn linked(crate_name: &'static str, package: Option<&'static str>) -> Registered {
+        Registered::Linked { crate_name, package, location: MAIN, module: "app" }
+    }
+
+    /// What the rule says of a binary with these entries. Only here: what one `link!` submits is seen by every bundle
+    /// of a binary.
+    fn empty(entries: &'static [Registered]) -> Vec<Problem> {
         let mut builder = Bundle::builder("orders").discover();
-        builder.registry = Some(Registry { linked: vec![("order_totals", at)], ..Registry::default() });
-        let problems = builder.build().unwrap_err().problems;
-        let problem = problems.iter().find(|problem| problem.code == "linked-crate-empty").unwrap();
-        assert_eq!(problem.location, Some(at));
-        assert_eq!(problem.message, "crate `order_totals` is linked with `link!` but registered nothing");
+        builder.registry = Some(Registry::of(entries.iter()));
+        let mut problems = builder.build().unwrap_err().problems;
+        problems.retain(|problem| problem.code == "linked-crate-empty");
+        problems
+    }
+
+    fn leak(entries: Vec<Registered>) -> &'static [Registered] {
+        Box::leak(entries.into_boxed_slice())
+    }
+
+    const fn hook(package: &'static str, module: &'static str) -> HookDef {
+        HookDef::new("prepare", MAIN, |_| Box::pin(async { Ok(()) })).origin(package, module)
+    }
+
+    struct Totals;
+    impl Component for Totals {
+        const DEF: &'static ComponentDef =
+            &ComponentDef::projector::<Self>("Totals", 1, Build::Unit, MAIN).origin("elsewhere", "elsewhere");
+    }
+    impl OpenComponent for Totals {}
+    static DEEPER: ComponentDef =
+        ComponentDef::projector::<Totals>("Deep", 1, Build::Unit, MAIN).origin("deeper", "deeper");
+    static HOOK: FreeHook = FreeHook::new::<Totals>(hook("orders-handlers", "orders_handlers::start"));
+
+    #[test]
+    fn linked_crate_empty() {
+        let [problem] = &empty(leak(vec![linked("order_totals", None)]))[..] else { panic!() };
+        assert_eq!(problem.location, Some(MAIN));
+        assert_eq!(problem.message, "crate `order_totals` is linked with `link!`, but nothing is registered in it");
+    }
+
+    #[test]
+    fn a_hook_and_a_link_of_its_own_are_something() {
+        // The binary `app` beside the library `app` links both.
+        assert_eq!(empty(leak(vec![linked("app", None), linked("other", None)])).len(), 2);
+        let own = Registered::Linked { crate_name: "deeper", package: None, location: LIB, module: "middle" };
+        assert_eq!(
+            empty(leak(vec![
+                linked("orders_handlers", None),
+                linked("middle", None),
+                own,
+                Registered::Hook(&HOOK),
+                Registered::Component(&DEEPER),
+            ])),
+            []
+        );
+    }
+
+    #[test]
+    fn a_renamed_crate_is_found_by_its_package() {
+        assert_eq!(empty(leak(vec![linked("v1", Some("orders-handlers")), Registered::Hook(&HOOK)])), []);
+        let [problem] = &empty(leak(vec![linked("v1", None), Registered::Hook(&HOOK)]))[..] else { panic!() };
+        let help = problem.help.as_deref().unwrap();
+        assert!(help.contains("write `link!(v1 = \"orders-handlers\")`"), "{help}");
+        let [problem] = &empty(leak(vec![linked("v1", Some("orders")), Registered::Hook(&HOOK)]))[..] else { panic!() };
+        assert_eq!(
+            problem.help.as_deref(),
+            Some("is `orders` the name of the package? others that registered something: orders-handlers")
+        );
+    }
+
+    /// Trap 11: link order means nothing.
+    #[test]
+    fn what_is_registered_is_sorted() {
+        let names = |entries: Vec<Registered>| {
+            Registry::of(leak(entries).iter()).linked.iter().map(|linked| linked.crate_name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(vec![linked("b", None), linked("a", None)]),
+            names(vec![linked("a", None), linked("b", None)])
+        );
     }
 }
