@@ -38,5 +38,13 @@ pub fn monotonic() -> std::time::Instant {
     std::time::Instant::now()
 }
 
+/// `delay` from now; a delay that no clock can hold is a year.
+#[must_use]
+pub fn later(delay: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
+    let now = Instant::now();
+    now.checked_add(delay).unwrap_or_else(|| now + YEAR)
+}
+
 /// A clock to share.
 pub type SharedClock = Arc<dyn Clock>;

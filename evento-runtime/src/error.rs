@@ -346,6 +346,9 @@ pub enum RunError {
         #[source]
         source: BoxError,
     },
+    /// The start was given up before every consumer had begun: a stop came first, or nobody waited any more.
+    #[error("the start was given up before every consumer had begun")]
+    GivenUp,
     /// The deadline of the stop came before these had finished.
     #[error("stopped at its deadline with {} still running: {}", .stragglers.len(), .stragglers.join(", "))]
     Stragglers {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::blueprint::Blueprint;
@@ -64,7 +65,11 @@ impl Bundle {
             tokio::select! {
                 biased;
                 running = &mut launch => (running?, false),
-                () = &mut until => (launch.await?, true),
+                () = &mut until => tokio::select! {
+                    running = &mut launch => (running?, true),
+                    // A hook that does not return must not keep the process; what it has begun is left to end.
+                    () = tokio::time::sleep(deadline) => return Err(RunError::GivenUp),
+                },
             }
         };
         if !stopping {
@@ -88,7 +93,9 @@ impl Bundle {
     async fn launch(self) -> Result<Running, RunError> {
         let Self { parts, blueprint } = self;
         log(&parts.name, &blueprint.warnings);
-        Tasks::default().run(open(parts, blueprint).in_current_span()).await
+        // Dropped with this future: the start is given up in order, not cancelled in the middle of a statement.
+        let (_wanted, is_wanted) = watch::channel(());
+        Tasks::default().run(open(parts, blueprint, is_wanted).in_current_span()).await
     }
 }
 
@@ -107,13 +114,13 @@ fn log(bundle: &str, warnings: &[Problem]) {
     }
 }
 
-async fn open(mut parts: Parts, blueprint: Blueprint) -> Result<Running, RunError> {
+async fn open(mut parts: Parts, blueprint: Blueprint, wanted: watch::Receiver<()>) -> Result<Running, RunError> {
     let Some(config) = parts.store.take() else {
         // Rule `no-store`.
         return Err(LaunchError { bundle: parts.name.to_string(), problems: Vec::new() }.into());
     };
     let store = config.open().await?;
-    match begin(parts, blueprint, store.clone()).await {
+    match begin(parts, blueprint, store.clone(), wanted).await {
         Ok(running) => Ok(running),
         Err(error) => {
             close(&store).await;
@@ -122,7 +129,12 @@ async fn open(mut parts: Parts, blueprint: Blueprint) -> Result<Running, RunErro
     }
 }
 
-async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Running, RunError> {
+async fn begin(
+    parts: Parts,
+    blueprint: Blueprint,
+    store: Store,
+    wanted: watch::Receiver<()>,
+) -> Result<Running, RunError> {
     forget(&parts, &store).await?;
     let stored = ask(&parts, &blueprint, &store).await?;
     let mut report = Report::default();
@@ -147,6 +159,7 @@ async fn begin(parts: Parts, blueprint: Blueprint, store: Store) -> Result<Runni
         clock,
         classifiers: classifiers(),
         events,
+        wanted,
     };
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;

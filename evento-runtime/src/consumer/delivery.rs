@@ -44,6 +44,8 @@ pub struct Mark(u64);
 pub struct DeliveryLog {
     next: DeliveryNo,
     open: BTreeMap<DeliveryNo, Entry>,
+    /// Open positions of the stored checkpoint that are not read back yet: open all the same.
+    unread: BTreeSet<Position>,
     read_to: Option<Position>,
     reach: Option<Position>,
     /// Deliveries covered so far, and how many of them the stored checkpoint knows.
@@ -61,6 +63,7 @@ impl DeliveryLog {
         Self {
             next: 1,
             open: BTreeMap::new(),
+            unread: checkpoint.open.iter().cloned().collect(),
             read_to: checkpoint.watermark.clone(),
             reach: checkpoint.reach.clone(),
             covered: 0,
@@ -74,6 +77,7 @@ impl DeliveryLog {
         if self.read_to.as_ref().is_some_and(|read_to| position <= read_to) {
             return None;
         }
+        self.unread.remove(position);
         let number = self.next;
         self.next += 1;
         let before = self.read_to.replace(position.clone());
@@ -81,11 +85,15 @@ impl DeliveryLog {
         Some(number)
     }
 
-    /// Nothing more can appear at or below `position`.
-    pub fn note_read_to(&mut self, position: &Position) {
+    /// Nothing more can appear at or below `position`. Open positions of the stored checkpoint that were not found up
+    /// to there are nobody's any more; answers how many.
+    pub fn note_read_to(&mut self, position: &Position) -> usize {
+        let before = self.unread.len();
+        self.unread.retain(|unread| unread > position);
         if self.read_to.as_ref().is_none_or(|read_to| position > read_to) {
             self.read_to = Some(position.clone());
         }
+        before - self.unread.len()
     }
 
     /// Its handler begins. Again for a further attempt changes nothing.
@@ -196,7 +204,9 @@ impl DeliveryLog {
             .by_ref()
             .take_while(|entry| Some(&entry.position) <= reach.as_ref())
             .filter(|entry| is_open(entry))
-            .map(|entry| entry.position.clone())
+            .map(|entry| &entry.position)
+            .chain(&self.unread)
+            .cloned()
             .collect();
         let fresh = with.iter().filter(|number| self.open.get(number).is_some_and(|entry| !entry.is_covered()));
         let mark = self.covered + u64::try_from(fresh.count()).unwrap_or(u64::MAX);
@@ -326,9 +336,12 @@ mod tests {
             };
             let mut log = DeliveryLog::resume(&stored);
             for position in &stored.open {
+                // A stop before they are all read back stores them as they were.
+                prop_assert_eq!(&log.final_checkpoint(&BTreeSet::new()).0.open, &stored.open);
+                prop_assert_eq!(&log.checkpoint(&BTreeSet::new()).0.open, &stored.open);
                 log.push(position, Cover::Settle).unwrap();
             }
-            log.note_read_to(&Position::from_u64(100));
+            prop_assert_eq!(log.note_read_to(&Position::from_u64(100)), 0);
             let (now, _) = log.checkpoint(&BTreeSet::new());
             prop_assert_eq!(&now.open, &stored.open);
             prop_assert_eq!(now.reach, stored.reach);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::{AttemptEnd, Caller};
 use super::delivery::DeliveryNo;
@@ -30,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) caller: Arc<Caller>,
     pub(crate) attempt: u32,
     pub(crate) reports: mpsc::Sender<Report>,
+    /// Counted until it ends, also by a loop that died meanwhile.
+    pub(crate) _running: TaskTrackerToken,
 }
 
 impl Job {
@@ -76,6 +79,7 @@ impl Drop for Unreported<'_> {
 pub(crate) mod tests {
     use bytes::Bytes;
     use tokio::sync::watch;
+    use tokio_util::task::TaskTracker;
 
     use super::*;
     use crate::context::Stop;
@@ -126,7 +130,15 @@ pub(crate) mod tests {
             Arc::new([]),
             Arc::new([]),
         ));
-        let job = Job { number: 3, event: event(1), scope: scope(), caller, attempt: 1, reports };
+        let job = Job {
+            number: 3,
+            event: event(1),
+            scope: scope(),
+            caller,
+            attempt: 1,
+            reports,
+            _running: TaskTracker::new().token(),
+        };
         let mut work = job.into_work(None);
         assert!(futures_util::poll!(&mut work.future).is_pending());
         drop(work);

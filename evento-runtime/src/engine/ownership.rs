@@ -1,5 +1,6 @@
 //! One consumer over time: wait for the ownership, work while it lasts, give it back.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::event::Position;
 use crate::policy::RetryPolicy;
 use crate::source::PositionCheck;
 use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
+use crate::sync::{Mutex, lock};
 
 /// How often a consumer asks whether its owner is gone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -33,6 +35,10 @@ pub(super) struct Ownership {
     pub(super) keeper: Arc<Keeper>,
     /// What is asked of it; with the processor while that works.
     pub(super) commands: Option<Commands>,
+    /// Not settled when the ownership was lost: covered by the stored checkpoint, perhaps, but not handled.
+    pub(super) left: Vec<Position>,
+    /// The ownership there is, for whoever has to give it back if this loop dies.
+    pub(super) owned: Arc<Mutex<Option<Lease>>>,
     /// Told once: it works, it stands by, or its hook refused.
     pub(super) begun: Option<oneshot::Sender<Result<(), RunError>>>,
 }
@@ -172,24 +178,35 @@ impl Ownership {
     }
 
     async fn work(&mut self, lease: HeldLease, state: ConsumerState) -> Worked {
-        if let Some(hook) = self.config.plan.on_start.filter(|_| !state.started)
-            && let Err(source) = self.run_hook(hook, &lease).await
-        {
-            let plan = &self.config.plan;
-            let error = RunError::OnStart {
-                hook: format!("{}::{}", plan.id.component, hook.method),
-                component: plan.id.component.to_string(),
-                source,
+        if let Some(hook) = self.config.plan.on_start.filter(|_| !state.started) {
+            // It runs in a task of its own: at the deadline of a stop it is left alone, not cancelled.
+            let mut stop = self.config.stop.clone();
+            let ran = tokio::select! {
+                biased;
+                ran = self.run_hook(hook, &lease) => ran,
+                _ = stop.wait_for(|phase| *phase == StopPhase::Abandon) => {
+                    return Worked::Stopped(vec![format!("{}: its hook `{}`", self.config.plan.id, hook.method)]);
+                }
             };
-            tracing::error!(consumer = %plan.id, error = &error as &dyn std::error::Error, "cannot begin");
-            self.show(StallReason::Store { error: error.to_string() });
-            self.tell(Err(error));
-            self.release(lease).await;
-            return Worked::Refused;
+            if let Err(source) = ran {
+                let plan = &self.config.plan;
+                let error = RunError::OnStart {
+                    hook: format!("{}::{}", plan.id.component, hook.method),
+                    component: plan.id.component.to_string(),
+                    source,
+                };
+                tracing::error!(consumer = %plan.id, error = &error as &dyn std::error::Error, "cannot begin");
+                self.show(StallReason::Store { error: error.to_string() });
+                self.tell(Err(error));
+                self.release(lease).await;
+                return Worked::Refused;
+            }
         }
         self.tell(Ok(()));
         tracing::info!(consumer = %self.config.plan.id, epoch = %lease.lease().epoch, "owned");
         let given = lease.lease().clone();
+        let state = self.with_left(state);
+        *lock(&self.owned) = Some(given.clone());
         let id = Arc::clone(&self.config.plan.id);
         self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
         let Some(commands) = self.commands.take() else { return Worked::Lost };
@@ -209,7 +226,8 @@ impl Ownership {
                 let named = |straggler| format!("{}: {straggler}", self.config.plan.id);
                 Worked::Stopped(stragglers.into_iter().map(named).collect())
             }
-            Ended::Lost => {
+            Ended::Lost { left } => {
+                self.left = left;
                 self.show(StallReason::LeaseLost);
                 self.config.events.tell(&id, Happening::OwnershipLost { epoch: given.epoch });
                 // Nothing of it is in flight any more. If only the state store saw a later epoch, the lock is still
@@ -220,19 +238,38 @@ impl Ownership {
         }
     }
 
+    /// What this process began and has not settled is open, also where it counted as covered by its start: nobody
+    /// else can know of it.
+    fn with_left(&mut self, mut state: ConsumerState) -> ConsumerState {
+        let left = std::mem::take(&mut self.left);
+        let Some(checkpoint) = &mut state.checkpoint else { return state };
+        let (open, passed): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|position| Some(position) > checkpoint.watermark.as_ref());
+        if !passed.is_empty() {
+            tracing::warn!(consumer = %self.config.plan.id, events = passed.len(),
+                "events that ran when the ownership was lost were passed by the next owner (on-start)");
+        }
+        let reach = checkpoint.reach.clone();
+        checkpoint.open.extend(open.into_iter().filter(|position| Some(position) <= reach.as_ref()));
+        checkpoint.open.sort();
+        checkpoint.open.dedup();
+        state
+    }
+
     async fn run_hook(&self, hook: HookDef, lease: &HeldLease) -> Result<(), BoxError> {
+        let (_never, stop_signal) = watch::channel(false);
         let scope = Arc::new(ConsumerScope {
             consumer: Arc::clone(&self.config.plan.id),
             component: Arc::clone(&self.config.plan.component),
             deps: self.config.deps.clone(),
-            stop: Stop::new(watch::channel(false).1),
+            stop: Stop::new(stop_signal),
         });
         let (state, lease) = (Arc::clone(&self.config.state), lease.lease().clone());
         self.config
             .tasks
             .run(async move {
                 let called = AssertUnwindSafe(async { (hook.invoke)(scope).await }).catch_unwind().await;
-                called.map_err(|_| "it panicked")??;
+                called.map_err(|panic| format!("it panicked: {}", text_of(panic.as_ref())))??;
                 let settlement = Settlement { started: true, ..Settlement::default() };
                 Ok(state.settle(&lease, settlement).await?)
             })
@@ -246,6 +283,7 @@ impl Ownership {
     }
 
     async fn give_back(&self, lease: Lease) {
+        *lock(&self.owned) = None;
         let lock = Arc::clone(&self.lock);
         let released = self.config.tasks.run(async move { lock.release(&lease).await }).await;
         if let Err(error) = released {
@@ -253,6 +291,11 @@ impl Ownership {
                 "the ownership could not be given back; it will expire");
         }
     }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&'static str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is not text")
 }
 
 async fn recv(commands: &mut Option<Commands>) -> Option<Command> {

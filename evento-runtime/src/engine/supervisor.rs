@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use super::ConsumerPlan;
 use super::desired::Desired;
@@ -25,7 +26,8 @@ use crate::event::Position;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
 use crate::policy::RetryPolicy;
-use crate::store::Store;
+use crate::store::{ConsumerLock, Lease, Store};
+use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
 
 /// What is left to consumers after the deadline, to store what they know.
@@ -53,6 +55,8 @@ pub struct SupervisorConfig {
     pub classifiers: Vec<Classifier>,
     /// Where consumers tell what happens to them.
     pub events: EngineEvents,
+    /// The start is given up once its sender is gone.
+    pub wanted: watch::Receiver<()>,
 }
 
 struct Running {
@@ -111,6 +115,7 @@ impl EngineSupervisor {
                     clock: Arc::clone(&config.clock),
                     classifiers: Arc::clone(&classifiers),
                     tasks: tasks.clone(),
+                    handlers: TaskTracker::new(),
                     status: status.clone(),
                     events: events.clone(),
                     stop: stop_signal.clone(),
@@ -142,7 +147,13 @@ impl EngineSupervisor {
             tasks,
             keeper: Some(keeper),
         };
-        match supervisor.all_begun().await {
+        let mut wanted = config.wanted;
+        let begun = tokio::select! {
+            biased;
+            begun = supervisor.all_begun() => begun,
+            _ = wanted.changed() => Err(RunError::GivenUp),
+        };
+        match begun {
             Ok(()) => Ok(supervisor),
             Err(error) => {
                 // Nothing of value runs yet; what the hook said counts, not how the stop went.
@@ -154,11 +165,9 @@ impl EngineSupervisor {
 
     async fn all_begun(&mut self) -> Result<(), RunError> {
         let begun = self.consumers.iter_mut().filter_map(|consumer| consumer.begun.take());
-        for result in join_all(begun).await {
-            // A task that died before it said anything is begun again by its supervision.
-            result.unwrap_or(Ok(()))?;
-        }
-        Ok(())
+        // A task that died before it said anything is begun again by its supervision.
+        let begun = begun.map(|begun| async { begun.await.unwrap_or(Ok(())) });
+        try_join_all(begun).await.map(|_| ())
     }
 
     /// Waits until every consumer with `wait_for_head` has settled what is in the log now. Cancel-safe.
@@ -293,22 +302,53 @@ async fn has_settled(status: &StatusCell, head: &Position) {
     let _ = status.wait_for(|status| status.watermark.as_ref() >= Some(head)).await;
 }
 
+/// Waits for the handlers that a loop left behind, then gives its ownership back: nothing may run beside them.
+/// `Some`: the deadline of a stop came first.
+async fn clear_up(
+    config: &ProcessorConfig,
+    locks: &dyn ConsumerLock,
+    owned: &Mutex<Option<Lease>>,
+) -> Option<Vec<String>> {
+    let mut stop = config.stop.clone();
+    config.handlers.close();
+    tokio::select! {
+        biased;
+        () = config.handlers.wait() => {}
+        _ = stop.wait_for(|phase| *phase == StopPhase::Abandon) => {
+            let running = config.handlers.len();
+            return Some(vec![format!("{}: {running} handlers of a loop that died", config.plan.id)]);
+        }
+    }
+    config.handlers.reopen();
+    let lease = lock(owned).take();
+    if let Some(lease) = lease
+        && let Err(error) = locks.release(&lease).await
+    {
+        tracing::warn!(consumer = %config.plan.id, error = &error as &dyn std::error::Error,
+            "the ownership could not be given back; it will expire");
+    }
+    None
+}
+
 /// Runs a consumer; a loop that dies is begun again after a pause.
 async fn supervise(
     config: ProcessorConfig,
-    lock: Arc<dyn crate::store::ConsumerLock>,
+    locks: Arc<dyn ConsumerLock>,
     keeper: Arc<Keeper>,
     asked: Commands,
     tell: oneshot::Sender<Result<(), RunError>>,
 ) -> Vec<String> {
     let mut begun = Some(tell);
     let mut commands = Some(asked);
+    let owned = Arc::new(Mutex::new(None));
     let mut deaths = 0;
     loop {
         let ownership = Ownership {
             config: config.clone(),
-            lock: Arc::clone(&lock),
+            lock: Arc::clone(&locks),
             keeper: Arc::clone(&keeper),
+            left: Vec::new(),
+            owned: Arc::clone(&owned),
             // A loop that dies takes its channel with it: the next one cannot be steered, and whoever asks is told.
             commands: commands.take().or_else(|| Some(command::channel().1)),
             begun: begun.take(),
@@ -318,6 +358,9 @@ async fn supervise(
             Err(_) => {
                 deaths += 1;
                 tracing::error!(consumer = %config.plan.id, deaths, "the consumer's loop died; it begins again");
+                if let Some(stragglers) = clear_up(&config, locks.as_ref(), &owned).await {
+                    return stragglers;
+                }
                 let mut stop = config.stop.clone();
                 tokio::select! {
                     _ = stop.wait_for(|phase| *phase != StopPhase::Run) => return Vec::new(),

@@ -18,7 +18,7 @@ use crate::scripted::{
 #[derive(Clone)]
 pub(crate) struct Faulty {
     store: MemoryStore,
-    faults: Arc<AtomicI64>,
+    pub(crate) faults: Arc<AtomicI64>,
     after: bool,
     kind: StoreErrorKind,
 }

@@ -16,6 +16,7 @@ mod kinds;
 mod order;
 mod outbox;
 mod ownership;
+mod recovered;
 mod redriven;
 mod saturation;
 mod scripted;

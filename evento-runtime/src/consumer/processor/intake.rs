@@ -85,7 +85,11 @@ impl ConsumerProcessor {
             );
         }
         if let Some(read_to) = &batch.read_to {
-            self.log.note_read_to(read_to);
+            let gone = self.log.note_read_to(read_to);
+            if gone > 0 {
+                tracing::warn!(consumer = %self.plan.id, events = gone,
+                    "events that were open have no handler any more and are passed; a changed set of handlers wants a new version");
+            }
         }
     }
 }

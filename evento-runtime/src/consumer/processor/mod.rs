@@ -11,6 +11,7 @@ mod writing;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -18,6 +19,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use self::delivery::{Delivery, Inline, Stage};
 use super::attempt::{AttemptEnd, Caller};
@@ -44,6 +46,9 @@ use crate::source::EventSource;
 use crate::store::{Checkpoint, ConsumerState, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter};
 use crate::task::Tasks;
 
+/// A write without an answer for so long is a reason to stand.
+const SILENT: Duration = Duration::from_secs(5);
+
 /// Reports taken at once before anything else gets its turn.
 const REPORTS_AT_ONCE: usize = 256;
 
@@ -64,6 +69,8 @@ pub struct ProcessorConfig {
     pub classifiers: Arc<[Classifier]>,
     /// Where its tasks are counted.
     pub tasks: Tasks,
+    /// Where its running handlers are counted: a loop that dies leaves them behind.
+    pub(crate) handlers: TaskTracker,
     /// Where it shows itself.
     pub status: StatusCell,
     /// Where it tells what happens.
@@ -85,7 +92,10 @@ pub(crate) enum Ended {
         stragglers: Vec<String>,
     },
     /// It was lost: another ownership exists or may exist.
-    Lost,
+    Lost {
+        /// What was not settled, whatever the stored checkpoint says.
+        left: Vec<Position>,
+    },
     /// It is to go on elsewhere, under a new ownership.
     Seek { to: SeekTo, keep: bool, watermark: Option<Position>, reply: Reply },
 }
@@ -95,6 +105,7 @@ pub struct ConsumerProcessor {
     plan: Arc<ConsumerPlan>,
     clock: SharedClock,
     tasks: Tasks,
+    handlers: TaskTracker,
     status: StatusCell,
     events: EngineEvents,
     /// Whether a listener was told that it stalls.
@@ -214,6 +225,7 @@ impl ConsumerProcessor {
             asked: vec![false; executors.len()],
             clock: Arc::clone(&config.clock),
             tasks: config.tasks.clone(),
+            handlers: config.handlers.clone(),
             status: config.status.clone(),
             events: config.events.clone(),
             stalled: false,
@@ -319,7 +331,12 @@ impl ConsumerProcessor {
     fn next_tick(&self, now: Instant) -> Option<Instant> {
         let retry = self.retries.first().map(|(due, _)| *due);
         let retry = if self.may_begin() { retry } else { None };
-        [retry, self.next_write(now)].into_iter().flatten().min()
+        let silent = self.settler.is_writing().then(|| {
+            let due = self.settler.last_write() + SILENT;
+            // Shown once when it is due, and by the second from then on.
+            if due > now { due } else { now + Duration::from_secs(1) }
+        });
+        [retry, self.next_write(now), silent].into_iter().flatten().min()
     }
 
     fn take_reports(&mut self, first: Report) {
@@ -364,10 +381,17 @@ impl ConsumerProcessor {
         {
             return Some(StallReason::Store { error: error.clone() });
         }
+        if self.settler.is_writing() && self.settler.last_write().elapsed() >= SILENT {
+            let error =
+                format!("a settlement has had no answer for {} s", self.settler.last_write().elapsed().as_secs());
+            return Some(StallReason::Store { error });
+        }
         if self.paused && self.in_flight == 0 {
             return Some(StallReason::Paused);
         }
-        let full = self.pending >= self.plan.settings.look_ahead && self.is_starved();
+        let settings = &self.plan.settings;
+        let buffered = self.pending >= settings.look_ahead || self.pending_bytes >= settings.look_ahead_bytes;
+        let full = buffered && self.inline.is_none() && self.is_starved();
         if full || self.log.exposure() >= self.plan.settings.window {
             return Some(StallReason::WindowFull);
         }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
+use crate::clock::later;
 use crate::consumer::attempt::{AttemptError, Done};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::settle::Part;
@@ -152,7 +151,7 @@ impl ConsumerProcessor {
                 tracing::debug!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
                     attempt, class = %error.class, error = error.text, ?delay, "attempt failed");
                 delivery.stage = Stage::Waiting;
-                self.retries.insert((Instant::now() + delay, number));
+                self.retries.insert((later(delay), number));
             }
             Decision::DeadLetter => {
                 tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,

@@ -192,6 +192,7 @@ impl ConsumerProcessor {
             caller: Arc::clone(&self.callers[delivery.handler]),
             attempt: delivery.retry.attempt(),
             reports: self.report_to.clone(),
+            _running: self.handlers.token(),
         };
         self.executors[lane].run(permit, job.into_work(held));
     }

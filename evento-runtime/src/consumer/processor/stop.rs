@@ -1,5 +1,7 @@
 //! The end of an ownership: drain, store, report.
 
+use std::collections::BTreeSet;
+
 use super::{ConsumerProcessor, Ended, Stage, StopPhase};
 use crate::consumer::settle::Settled;
 
@@ -34,7 +36,7 @@ impl ConsumerProcessor {
                 if self.settler.is_writing() {
                     let _ = self.settler.finished().await;
                 }
-                Some(Ended::Lost)
+                Some(Ended::Lost { left: self.log.final_checkpoint(&BTreeSet::new()).0.open })
             }
             _ if self.settler.is_writing() || self.has_final_news() => None,
             StopPhase::Run => {
@@ -47,7 +49,7 @@ impl ConsumerProcessor {
 
     /// The deadline is over. What still runs goes on without us; it stays open, so another ownership runs it again.
     async fn abandon(&mut self) -> Ended {
-        let stragglers = self
+        let mut stragglers: Vec<String> = self
             .deliveries
             .values()
             .filter(|delivery| delivery.stage == Stage::Running)
@@ -63,8 +65,11 @@ impl ConsumerProcessor {
             }
             match self.settler.finished().await {
                 Settled::Stored { mark, deliveries } => self.stored(mark, deliveries),
-                // No time is left to try again; what was not stored is delivered again.
-                Settled::Failed(_) | Settled::Fenced(_) => break,
+                // No time is left to try again. Whoever stopped has to know.
+                Settled::Failed(error) | Settled::Fenced(error) => {
+                    stragglers.push(format!("its last checkpoint was not stored: {error}"));
+                    break;
+                }
             }
         }
         Ended::Stopped { stragglers }
