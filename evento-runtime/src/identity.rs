@@ -26,12 +26,24 @@ pub const fn is_name(name: &str) -> bool {
 }
 
 /// What a key or a context may be.
-pub const KEY_RULE: &str = "1 to 255 bytes of UTF-8";
+pub const KEY_RULE: &str = "1 to 255 bytes of UTF-8, none of them 0";
 
 /// Whether `key` keeps [`KEY_RULE`].
 #[must_use]
 pub const fn is_key(key: &str) -> bool {
-    !key.is_empty() && key.len() <= 255
+    let bytes = key.as_bytes();
+    if bytes.is_empty() || bytes.len() > 255 {
+        return false;
+    }
+    let mut i = 0;
+    while i < bytes.len() {
+        // PostgreSQL cannot store it, and what one store refuses all refuse.
+        if bytes[i] == 0 {
+            return false;
+        }
+        i += 1;
+    }
+    true
 }
 
 /// Which contexts a component listens to. One consumer per pattern.
@@ -56,7 +68,7 @@ impl ContextPattern {
             return Ok(Self::All);
         }
         if !is_key(text) {
-            return Err("a context has 1 to 255 bytes of UTF-8");
+            return Err("a context has 1 to 255 bytes of UTF-8, none of them 0");
         }
         match text.strip_suffix('*') {
             Some(prefix) if prefix.contains('*') => Err("only one `*`, at the end, is understood"),

@@ -1,4 +1,4 @@
-//! Appending: the same steps in every dialect, within a write transaction that serialises appends.
+//! Appending: the same steps in every dialect, within a write transaction, one append after the other.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{EventId, Position, Timestamp};
 use crate::source::{Append, Appended, KnownEvent, PreparedEvent};
 use crate::store::sql::session::{Row, Session, Value};
-use crate::store::sql::statements::{Statements, chunks};
+use crate::store::sql::statements::{Appending, Statements, chunks};
 
 /// Context and key.
 type Stream<'a> = (&'a str, &'a str);
@@ -15,11 +15,14 @@ type Stream<'a> = (&'a str, &'a str);
 pub(crate) async fn append(
     session: &mut dyn Session,
     sql: &'static Statements,
+    appending: &'static Appending,
     batch: &Append,
     now: Timestamp,
 ) -> Result<Appended, AppendError> {
     let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
-    let mut versions = versions(session, sql, &batch.events).await?;
+    // First of all: from here on nobody else appends.
+    let last = last_position(session, appending).await?;
+    let mut versions = versions(session, appending, &batch.events).await?;
     if let Some(stream) = stream(first) {
         let actual = versions.get(&stream).copied().unwrap_or(0);
         if let Err(conflict) = batch.expected.check(stream.1, actual) {
@@ -27,15 +30,17 @@ pub(crate) async fn append(
             return recognise(session, sql, batch, i64::MAX).await?.unwrap_or(Err(conflict));
         }
     }
-    let last = last_position(session, sql).await?;
     let rows = rows(&batch.events, &mut versions, last);
     let mut stored = 0;
-    for (sql, rows) in chunks(&sql.insert_events, &rows) {
+    for (sql, rows) in chunks(&appending.insert_events, &rows) {
         stored += session.execute(sql, &values(rows, now)).await?;
     }
     if stored < u64::try_from(rows.len()).unwrap_or(u64::MAX) {
         let answer = recognise(session, sql, batch, last).await?;
         return answer.unwrap_or_else(|| Err(session.error(StoreErrorKind::Other).into()));
+    }
+    if let Some(advance) = appending.advance {
+        session.execute(advance, &[stored.into()]).await?;
     }
     let position = |row: Option<&NewRow<'_>>| Position::from_u64(row.map_or(0, |row| row.position.unsigned_abs()));
     let version = rows.last().and_then(|row| row.version);
@@ -89,7 +94,7 @@ fn stream(event: &PreparedEvent) -> Option<Stream<'_>> {
 /// The version of every stream of the batch that has events.
 async fn versions<'a>(
     session: &mut dyn Session,
-    sql: &'static Statements,
+    sql: &'static Appending,
     events: &'a [PreparedEvent],
 ) -> Result<HashMap<Stream<'a>, u64>, StoreError> {
     let mut versions: HashMap<Stream<'a>, u64> = events.iter().filter_map(stream).map(|stream| (stream, 0)).collect();
@@ -107,12 +112,12 @@ async fn versions<'a>(
     Ok(versions)
 }
 
-async fn last_position(session: &mut dyn Session, sql: &Statements) -> Result<i64, StoreError> {
+async fn last_position(session: &mut dyn Session, sql: &Appending) -> Result<i64, StoreError> {
     session.fetch(sql.last_position, &[]).await?.first().map_or(Ok(0), |row| row.int(0))
 }
 
 /// The answer to ids that were stored at or below `last` already; `None` if none was.
-async fn recognise(
+pub(crate) async fn recognise(
     session: &mut dyn Session,
     sql: &'static Statements,
     batch: &Append,

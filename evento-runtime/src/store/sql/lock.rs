@@ -21,7 +21,16 @@ pub(crate) async fn holder(
     sql: &Statements,
     consumer: i64,
 ) -> Result<Option<Holder>, StoreError> {
-    let rows = session.fetch(sql.lease, &[Value::Int(consumer)]).await?;
+    locked_holder(session, sql.lease, consumer).await
+}
+
+/// The same by the statement `lease`, which may lock the row.
+pub(crate) async fn locked_holder(
+    session: &mut dyn Session,
+    lease: &'static str,
+    consumer: i64,
+) -> Result<Option<Holder>, StoreError> {
+    let rows = session.fetch(lease, &[Value::Int(consumer)]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     if row.opt_blob(0)?.is_none() {
         return Ok(None);
@@ -34,8 +43,22 @@ pub(crate) async fn holder(
     }))
 }
 
-/// Writes a new ownership, and its epoch into the fence. Within a write transaction.
+/// Writes a new ownership, and its epoch into the fence. Within the one write transaction.
 pub(crate) async fn take(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: (i64, &ConsumerId),
+    owner: OwnerId,
+    above: Epoch,
+    milliseconds: i64,
+) -> Result<Lease, StoreError> {
+    let lease = put(session, sql, consumer, owner, above, milliseconds).await?;
+    session.execute(sql.fence, &[Value::Int(consumer.0), lease.epoch.0.into()]).await?;
+    Ok(lease)
+}
+
+/// Writes a new ownership; its epoch has yet to reach the fence. Within a write transaction that has the row.
+pub(crate) async fn put(
     session: &mut dyn Session,
     sql: &Statements,
     consumer: (i64, &ConsumerId),
@@ -49,7 +72,6 @@ pub(crate) async fn take(
     let epoch = Epoch(leased.max(fenced).max(above.0).saturating_add(1));
     let owner_bytes = Value::Blob(owner.as_uuid().as_bytes());
     session.execute(sql.put_lease, &[id, owner_bytes, epoch.0.into(), Value::Int(milliseconds)]).await?;
-    session.execute(sql.fence, &[id, epoch.0.into()]).await?;
     Ok(Lease { consumer: consumer.clone(), owner, epoch })
 }
 

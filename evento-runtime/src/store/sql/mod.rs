@@ -1,14 +1,27 @@
 //! Stores in SQL databases. The store code is written once, over a small private session; a dialect brings its
-//! statements, its errors and its way to the one writer.
+//! statements, its errors, and its way to its connections.
 
 pub(crate) mod consumer;
 pub(crate) mod dead_letter;
+mod driver;
 mod history;
 pub(crate) mod lock;
+#[cfg(feature = "postgres")]
+pub(crate) mod names;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(feature = "postgres")]
+pub(crate) mod server;
 pub(crate) mod session;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 pub(crate) mod state;
 pub(crate) mod statements;
 
-pub use sqlite::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous, classify};
+pub use driver::classify;
+#[cfg(feature = "postgres")]
+pub use postgres::{Gap, Pooler, Postgres, PostgresStore};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
+#[cfg(feature = "sqlite")]
 pub(crate) use sqlite::{SqliteSession, failed};

@@ -85,7 +85,14 @@ pub(crate) async fn settle(
 
 /// Remembers the epoch; refused below the highest that was seen.
 async fn fence(session: &mut dyn Session, sql: &Statements, consumer: i64, lease: &Lease) -> Result<(), StoreError> {
-    if session.execute(sql.fence, &[Value::Int(consumer), lease.epoch.0.into()]).await? == 0 {
+    let values = [Value::Int(consumer), lease.epoch.0.into()];
+    if let Some(share) = sql.share_fence
+        && !session.fetch(share, &values).await?.is_empty()
+    {
+        return Ok(());
+    }
+    // Unknown here so far, or stale.
+    if session.execute(sql.fence, &values).await? == 0 {
         let detail = format!("`{}`, epoch {}", lease.consumer, lease.epoch);
         return Err(session.error(StoreErrorKind::Fenced).detail(detail));
     }

@@ -6,16 +6,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::SQL;
 use super::config::supplies;
 use super::group;
 use super::store::SqliteStore;
+use super::{APPENDING, SQL};
 use crate::clock::{Clock as _, SystemClock};
 use crate::deps::Need;
 use crate::error::{AppendError, StoreError};
 use crate::event::{Position, StoredEvent};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
-use crate::source::sql::{append::append, sqlite as log};
+use crate::source::sql::{append::append, number_of, sqlite as log};
 use crate::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
 };
@@ -69,7 +69,7 @@ impl EventSource for SqliteStore {
         filter: &EventFilter,
     ) -> Result<Batch, StoreError> {
         let number = match after {
-            Some(after) => log::number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
+            Some(after) => number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
             None => 0,
         };
         let page = log::Page::new(number, limits, filter);
@@ -77,7 +77,7 @@ impl EventSource for SqliteStore {
     }
 
     async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
-        let positions: Vec<_> = positions.iter().filter_map(log::number_of).collect();
+        let positions: Vec<_> = positions.iter().filter_map(number_of).collect();
         self.inner.readers.read(move |session| Box::pin(log::read_exact(session, positions))).await
     }
 
@@ -101,10 +101,10 @@ impl EventStore for SqliteStore {
         let (shared, now) = (Arc::clone(&self.inner.shared), SystemClock.now());
         let work = group::write_then(
             &self.inner.shared,
-            move |session| Box::pin(async move { append(session, &SQL, &batch, now).await }),
+            move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
             move |appended: &Appended| {
                 if !appended.known {
-                    shared.announce(log::number_of(&appended.last));
+                    shared.announce(number_of(&appended.last));
                 }
             },
         );

@@ -1,0 +1,20 @@
+//! The PostgreSQL store: appends of any number of processes at once, holes judged by transaction ids, leases in rows.
+
+mod config;
+mod connect;
+mod errors;
+mod gap;
+mod head;
+mod listen;
+mod server;
+mod session;
+mod statements;
+mod store;
+
+pub use config::{Pooler, Postgres};
+pub(super) use errors::class;
+pub(crate) use errors::{failed, is_duplicate};
+pub use gap::Gap;
+pub(crate) use session::PostgresSession;
+pub(crate) use statements::now;
+pub use store::PostgresStore;
