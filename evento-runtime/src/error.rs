@@ -255,6 +255,14 @@ pub enum AppendError {
         /// The limit.
         limit: usize,
     },
+    /// Another transaction keeps appends waiting: where one append follows the other, it has appended and not ended.
+    #[error("appends to `{store}` wait for another transaction; append last in yours, and end it soon ({by})")]
+    Blocked {
+        /// The store.
+        store: String,
+        /// Whose it may be, as far as the server tells.
+        by: String,
+    },
     /// There was nothing to append.
     #[error("nothing to append: the batch is empty")]
     Empty,

@@ -63,6 +63,45 @@ impl Drop for Schema {
     }
 }
 
+/// A prefix of tables of MySQL or MariaDB for one test; they are dropped with it.
+#[cfg(feature = "mysql")]
+pub struct Prefix(String);
+
+#[cfg(feature = "mysql")]
+impl Prefix {
+    /// No table has it yet.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "no two are the same")]
+    pub fn new() -> Self {
+        Self(unique("t_") + "_")
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(feature = "mysql")]
+impl Drop for Prefix {
+    fn drop(&mut self) {
+        use sqlx::Connection as _;
+        const TABLES: [&str; 8] =
+            ["meta", "counter", "event", "consumer", "lease", "fence", "checkpoint", "dead_letter"];
+        let tables = TABLES.map(|table| format!("{}evento_{table}", self.0)).join(", ");
+        let Ok(url) = reach("EVENTO_TEST_MYSQL_URL") else { return };
+        let drop = async move {
+            if let Ok(mut connection) = sqlx::MySqlConnection::connect(&url).await {
+                sqlx::raw_sql("SET SESSION lock_wait_timeout = 5").execute(&mut connection).await.ok();
+                let sql = sqlx::AssertSqlSafe(format!("DROP TABLE IF EXISTS {tables}"));
+                sqlx::raw_sql(sql).execute(&mut connection).await.ok();
+            }
+        };
+        in_a_thread(drop);
+    }
+}
+
 /// Runs to its end, also where a runtime is being left.
 #[cfg(feature = "postgres")]
 fn in_a_thread(work: impl Future<Output = ()> + Send + 'static) {

@@ -4,7 +4,7 @@ mod checkpoint;
 mod dead_letter;
 mod memory;
 mod opened;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
@@ -14,6 +14,8 @@ pub use memory::{Memory, MemoryStore};
 pub use opened::{CloseStore, Store, StoreConfig, Stores};
 #[cfg(feature = "postgres")]
 pub use sql::{Gap, Pooler, Postgres, PostgresStore};
+#[cfg(feature = "mysql")]
+pub use sql::{MySql, MySqlStore};
 #[cfg(feature = "sqlite")]
 pub use sql::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
 

@@ -3,7 +3,7 @@
 
 use super::Backend;
 
-pub(crate) fn backends() -> [Backend; 2] {
+pub(crate) fn backends() -> [Backend; 3] {
     [
         #[cfg(feature = "postgres")]
         postgres::backend("postgres", "EVENTO_TEST_POSTGRES_URL", || Box::pin(postgres::direct())),
@@ -13,10 +13,14 @@ pub(crate) fn backends() -> [Backend; 2] {
         postgres::backend("pgbouncer", "EVENTO_TEST_PGBOUNCER_URL", || Box::pin(postgres::pooled())),
         #[cfg(not(feature = "postgres"))]
         without("pgbouncer"),
+        #[cfg(feature = "mysql")]
+        mysql::backend(),
+        #[cfg(not(feature = "mysql"))]
+        without("mariadb"),
     ]
 }
 
-#[cfg(not(feature = "postgres"))]
+#[cfg(not(all(feature = "postgres", feature = "mysql")))]
 fn without(name: &'static str) -> Backend {
     Backend { name, open: Err("built without its feature".to_owned()) }
 }
@@ -48,6 +52,33 @@ mod postgres {
     }
 
     async fn opened(config: Postgres) -> Store {
+        StoreConfig::open(Box::new(config)).await.unwrap()
+    }
+}
+
+#[cfg(feature = "mysql")]
+mod mysql {
+    use evento_runtime::conformance::Fixture;
+    use evento_runtime::store::{MySql, Store, StoreConfig};
+    use evento_tests::servers::{Prefix, reach};
+    use futures_util::future::BoxFuture;
+
+    use crate::Backend;
+
+    const URL: &str = "EVENTO_TEST_MYSQL_URL";
+
+    pub(super) fn backend() -> Backend {
+        let open: fn() -> BoxFuture<'static, Fixture> = || Box::pin(fixture());
+        Backend { name: "mariadb", open: reach(URL).map(|_| open) }
+    }
+
+    async fn fixture() -> Fixture {
+        let prefix = Prefix::new();
+        let config = MySql::url(&reach(URL).unwrap()).prefix(prefix.name());
+        Fixture::new(opened(config.clone()).await, opened(config).await, prefix)
+    }
+
+    async fn opened(config: MySql) -> Store {
         StoreConfig::open(Box::new(config)).await.unwrap()
     }
 }

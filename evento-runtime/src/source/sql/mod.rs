@@ -1,6 +1,8 @@
 //! The log in a SQL database.
 
 pub(crate) mod append;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]

@@ -14,7 +14,7 @@ use crate::outcome::ErrorClass;
 pub fn classify(error: &(dyn StdError + 'static)) -> Option<ErrorClass> {
     let error = error.downcast_ref::<sqlx::Error>()?;
     if error.as_database_error().is_some() {
-        let by_driver: [Option<ErrorClass>; 2] = [
+        let by_driver: [Option<ErrorClass>; 3] = [
             #[cfg(feature = "sqlite")]
             super::sqlite::class(error),
             #[cfg(not(feature = "sqlite"))]
@@ -22,6 +22,10 @@ pub fn classify(error: &(dyn StdError + 'static)) -> Option<ErrorClass> {
             #[cfg(feature = "postgres")]
             super::postgres::class(error),
             #[cfg(not(feature = "postgres"))]
+            None,
+            #[cfg(feature = "mysql")]
+            super::mysql::class(error),
+            #[cfg(not(feature = "mysql"))]
             None,
         ];
         return by_driver.into_iter().flatten().next();
@@ -34,7 +38,7 @@ pub fn classify(error: &(dyn StdError + 'static)) -> Option<ErrorClass> {
 }
 
 /// The kind of an error that came over the network, or from sqlx itself.
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(super) fn kind(error: &sqlx::Error) -> StoreErrorKind {
     match error {
         sqlx::Error::PoolTimedOut => StoreErrorKind::Busy,
@@ -47,7 +51,7 @@ pub(super) fn kind(error: &sqlx::Error) -> StoreErrorKind {
     }
 }
 
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 fn kind_of_io(error: &io::Error) -> StoreErrorKind {
     match error.kind() {
         io::ErrorKind::ConnectionRefused

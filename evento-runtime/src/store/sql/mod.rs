@@ -6,11 +6,13 @@ pub(crate) mod dead_letter;
 mod driver;
 mod history;
 pub(crate) mod lock;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) mod names;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) mod server;
 pub(crate) mod session;
 #[cfg(feature = "sqlite")]
@@ -19,6 +21,8 @@ pub(crate) mod state;
 pub(crate) mod statements;
 
 pub use driver::classify;
+#[cfg(feature = "mysql")]
+pub use mysql::{MySql, MySqlStore};
 #[cfg(feature = "postgres")]
 pub use postgres::{Gap, Pooler, Postgres, PostgresStore};
 #[cfg(feature = "sqlite")]

@@ -31,13 +31,14 @@ type Made = HashMap<(Names, usize, usize), &'static str>;
 
 impl Names {
     /// Tables in a schema, placeholders as `$1`. The schema keeps [`NAME_RULE`].
+    #[cfg(any(test, feature = "postgres"))]
     pub(crate) fn in_schema(schema: &str) -> Self {
         debug_assert!(is_name(schema));
         Self { before: format!("\"{schema}\".evento_"), numbered: true }
     }
 
-    #[cfg(test)]
     /// Tables with a prefix, placeholders as `?`. The prefix is empty or keeps [`NAME_RULE`].
+    #[cfg(any(test, feature = "mysql"))]
     pub(crate) fn with_prefix(prefix: &str) -> Self {
         debug_assert!(prefix.is_empty() || is_name(prefix));
         Self { before: format!("{prefix}evento_"), numbered: false }

@@ -83,16 +83,27 @@ pub(crate) async fn settle(
     Ok(())
 }
 
-/// Remembers the epoch; refused below the highest that was seen.
-async fn fence(session: &mut dyn Session, sql: &Statements, consumer: i64, lease: &Lease) -> Result<(), StoreError> {
+/// Remembers the epoch; refused below the highest that was seen. Where a takeover must wait for this transaction, it
+/// does from here on; where this is the takeover, it waits here.
+pub(crate) async fn fence(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    lease: &Lease,
+) -> Result<(), StoreError> {
     let values = [Value::Int(consumer), lease.epoch.0.into()];
-    if let Some(share) = sql.share_fence
-        && !session.fetch(share, &values).await?.is_empty()
-    {
-        return Ok(());
-    }
-    // Unknown here so far, or stale.
-    if session.execute(sql.fence, &values).await? == 0 {
+    let stale = match sql.share_fence {
+        None => session.execute(sql.fence, &values).await? == 0,
+        Some(share) => {
+            if !session.fetch(share, &values).await?.is_empty() {
+                return Ok(());
+            }
+            // Unknown here so far, or stale.
+            session.execute(sql.fence, &values).await?;
+            session.fetch(share, &values).await?.is_empty()
+        }
+    };
+    if stale {
         let detail = format!("`{}`, epoch {}", lease.consumer, lease.epoch);
         return Err(session.error(StoreErrorKind::Fenced).detail(detail));
     }

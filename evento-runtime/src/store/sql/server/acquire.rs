@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Inner, Server, Wrap};
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::{ConsumerId, Epoch};
 use crate::store::Lease;
-use crate::store::sql::{consumer, lock};
+use crate::store::sql::{consumer, lock, state};
 
 impl<S: Server> Inner<S> {
     pub(super) async fn acquire(self: &Arc<Self>, id: ConsumerId, above: Epoch) -> Result<Option<Lease>, StoreError> {
@@ -14,9 +14,9 @@ impl<S: Server> Inner<S> {
         if self.is_held(&id).await? {
             return Ok(None);
         }
-        let Some((lease, number)) = self.claim(&id, above).await? else { return Ok(None) };
-        // The row of the consumer is committed now.
+        let number = self.seed(&id).await?;
         self.remember(&id, number);
+        let Some(lease) = self.claim(&id, number, above).await? else { return Ok(None) };
         match self.fence(number, &lease).await {
             Ok(true) => Ok(Some(lease)),
             Ok(false) => {
@@ -49,21 +49,34 @@ impl<S: Server> Inner<S> {
         Ok(look.await?.is_some_and(|holder| !holder.expired))
     }
 
+    /// The integer of a consumer that has a lease row. In steps of their own: a row that was looked for by an insert is
+    /// share-locked on some servers, and several such locks do not let anybody update.
+    async fn seed(&self, id: &ConsumerId) -> Result<i64, StoreError> {
+        let id = id.clone();
+        let seed = self.writers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move {
+                let mut session = server.session(connection);
+                let number = consumer::ensure_id(&mut *session, server.sql(), &id).await?;
+                session.execute(server.server_sql().seed_lease, &[number.into()]).await?;
+                Ok::<_, StoreError>(number)
+            })
+        });
+        seed.await
+    }
+
     /// Writes the lease if nobody has it by now.
-    async fn claim(&self, id: &ConsumerId, above: Epoch) -> Result<Option<(Lease, i64)>, StoreError> {
+    async fn claim(&self, id: &ConsumerId, number: i64, above: Epoch) -> Result<Option<Lease>, StoreError> {
         let (id, owner, milliseconds) = (id.clone(), self.owner, self.settings.lease_milliseconds());
         let claim = self.writers.run(Wrap::Transaction, move |server, connection| {
             Box::pin(async move {
                 let mut session = server.session(connection);
                 let session = &mut *session;
-                let number = consumer::ensure_id(session, server.sql(), &id).await?;
-                session.execute(server.server_sql().seed_lease, &[number.into()]).await?;
                 let holder = lock::locked_holder(session, server.server_sql().lock_lease, number).await?;
                 if holder.is_some_and(|holder| !holder.expired) {
                     return Ok(None);
                 }
                 let lease = lock::put(session, server.sql(), (number, &id), owner, above, milliseconds).await?;
-                Ok::<_, StoreError>(Some((lease, number)))
+                Ok::<_, StoreError>(Some(lease))
             })
         });
         claim.await
@@ -74,9 +87,10 @@ impl<S: Server> Inner<S> {
         let lease = lease.clone();
         let fence = self.writers.run(Wrap::Transaction, move |server, connection| {
             Box::pin(async move {
-                let mut session = server.session(connection);
-                let values = [number.into(), lease.epoch.0.into()];
-                Ok::<_, StoreError>(session.execute(server.sql().fence, &values).await? > 0)
+                match state::fence(&mut *server.session(connection), server.sql(), number, &lease).await {
+                    Err(error) if error.kind() == StoreErrorKind::Fenced => Ok(false),
+                    fenced => fenced.map(|()| true),
+                }
             })
         });
         fence.await

@@ -13,6 +13,8 @@ mod watch;
 pub(crate) use inner::{Inner, Parts};
 pub(crate) use pool::Wrap;
 pub(crate) use settings::Settings;
+#[cfg(feature = "mysql")]
+pub(crate) use statements::rendered_appending;
 pub(crate) use statements::{ServerStatements, rendered};
 
 use std::sync::Arc;
