@@ -3,10 +3,24 @@
 use std::collections::HashMap;
 
 use crate::error::{AppendError, StoreError, StoreErrorKind};
-use crate::event::{EventId, Position, Timestamp};
-use crate::source::{Append, Appended, KnownEvent, PreparedEvent};
-use crate::store::sql::session::{Row, Session, Value};
-use crate::store::sql::statements::{Appending, Statements, chunks};
+use crate::event::{Position, Timestamp};
+use crate::source::sql::known::recognise;
+use crate::source::{Append, Appended, PreparedEvent};
+use crate::store::sql::session::{Session, Value};
+use crate::store::sql::statements::{Chunked, Statements, chunks};
+
+/// Appending where one append follows the other.
+pub(crate) struct Appending {
+    /// → the last position given out. Appends wait here for each other, where the transaction does not see to that.
+    pub(crate) last_position: &'static str,
+    /// how many. Remembers positions as given out, where the table of events does not see to that.
+    pub(crate) advance: Option<&'static str>,
+    /// Per stream: context, key → context, key, its version (0: none).
+    pub(crate) versions: Chunked,
+    /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
+    /// Ids that are there already are left alone and not counted.
+    pub(crate) insert_events: Chunked,
+}
 
 /// Context and key.
 type Stream<'a> = (&'a str, &'a str);
@@ -114,40 +128,4 @@ async fn versions<'a>(
 
 async fn last_position(session: &mut dyn Session, sql: &Appending) -> Result<i64, StoreError> {
     session.fetch(sql.last_position, &[]).await?.first().map_or(Ok(0), |row| row.int(0))
-}
-
-/// The answer to ids that were stored at or below `last` already; `None` if none was.
-pub(crate) async fn recognise(
-    session: &mut dyn Session,
-    sql: &'static Statements,
-    batch: &Append,
-    last: i64,
-) -> Result<Option<Result<Appended, AppendError>>, StoreError> {
-    let mut found: HashMap<EventId, Row> = HashMap::new();
-    for (sql, events) in chunks(&sql.events_by_id, &batch.events) {
-        let ids: Vec<_> = events.iter().map(|event| Value::Blob(event.id.as_uuid().as_bytes())).collect();
-        for row in session.fetch(sql, &ids).await? {
-            if row.int(1)? <= last {
-                found.insert(EventId::from_uuid(row.uuid(0)?), row);
-            }
-        }
-    }
-    let mut stored = Vec::with_capacity(batch.events.len());
-    for event in &batch.events {
-        stored.push(found.get(&event.id).map(known).transpose()?);
-    }
-    Ok(batch.recognise(&stored))
-}
-
-fn known(row: &Row) -> Result<KnownEvent<'_>, StoreError> {
-    Ok(KnownEvent {
-        position: Position::from_u64(row.count(1)?),
-        version: row.opt_int(2)?.map(u64::try_from).transpose().map_err(|_| row.damaged(2))?,
-        name: row.text(3)?,
-        context: row.text(4)?,
-        key: row.opt_text(5)?,
-        content_type: row.text(6)?,
-        metadata: row.opt_blob(7)?.unwrap_or_default(),
-        payload: row.blob(8)?,
-    })
 }

@@ -1,6 +1,8 @@
 //! The log in a SQL database.
 
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
 pub(crate) mod append;
+mod known;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
 #[cfg(feature = "postgres")]

@@ -1,9 +1,7 @@
-//! What errors of sqlx mean that no database has caused, and the class of those that one has.
+//! The class of an error of sqlx, whichever driver it came from.
 
 use std::error::Error as StdError;
-use std::io;
 
-use crate::error::StoreErrorKind;
 use crate::outcome::ErrorClass;
 
 /// The class of an error of sqlx; `None` where it is none, or where trying again would not help.
@@ -35,31 +33,4 @@ pub fn classify(error: &(dyn StdError + 'static)) -> Option<ErrorClass> {
         sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::BeginFailed | sqlx::Error::Io(_)
     );
     transient.then_some(ErrorClass::Transient)
-}
-
-/// The kind of an error that came over the network, or from sqlx itself.
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-pub(super) fn kind(error: &sqlx::Error) -> StoreErrorKind {
-    match error {
-        sqlx::Error::PoolTimedOut => StoreErrorKind::Busy,
-        sqlx::Error::PoolClosed => StoreErrorKind::Closed,
-        sqlx::Error::WorkerCrashed | sqlx::Error::BeginFailed | sqlx::Error::Protocol(_) => StoreErrorKind::Connection,
-        sqlx::Error::Configuration(_) | sqlx::Error::InvalidArgument(_) | sqlx::Error::Tls(_) => StoreErrorKind::Config,
-        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => StoreErrorKind::Corrupt,
-        sqlx::Error::Io(error) => kind_of_io(error),
-        _ => StoreErrorKind::Other,
-    }
-}
-
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-fn kind_of_io(error: &io::Error) -> StoreErrorKind {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused
-        | io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable
-        | io::ErrorKind::AddrNotAvailable
-        | io::ErrorKind::NotFound => StoreErrorKind::Unreachable,
-        io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
-        _ => StoreErrorKind::Connection,
-    }
 }

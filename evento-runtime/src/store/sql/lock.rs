@@ -43,20 +43,6 @@ pub(crate) async fn locked_holder(
     }))
 }
 
-/// Writes a new ownership, and its epoch into the fence. Within the one write transaction.
-pub(crate) async fn take(
-    session: &mut dyn Session,
-    sql: &Statements,
-    consumer: (i64, &ConsumerId),
-    owner: OwnerId,
-    above: Epoch,
-    milliseconds: i64,
-) -> Result<Lease, StoreError> {
-    let lease = put(session, sql, consumer, owner, above, milliseconds).await?;
-    session.execute(sql.fence, &[Value::Int(consumer.0), lease.epoch.0.into()]).await?;
-    Ok(lease)
-}
-
 /// Writes a new ownership; its epoch has yet to reach the fence. Within a write transaction that has the row.
 pub(crate) async fn put(
     session: &mut dyn Session,
@@ -85,14 +71,4 @@ pub(crate) async fn release(
     let owner = Value::Blob(lease.owner.as_uuid().as_bytes());
     session.execute(sql.free_lease, &[Value::Int(consumer), owner, lease.epoch.0.into()]).await?;
     Ok(())
-}
-
-/// Whether any ownership names this owner.
-pub(crate) async fn owns_anything(
-    session: &mut dyn Session,
-    sql: &Statements,
-    owner: OwnerId,
-) -> Result<bool, StoreError> {
-    let rows = session.fetch(sql.leases_of, &[Value::Blob(owner.as_uuid().as_bytes())]).await?;
-    rows.first().map_or(Ok(false), |row| row.flag(0))
 }

@@ -3,19 +3,6 @@
 /// One statement for several rows at once, for each of these numbers of rows, the largest first, the last one 1.
 pub(crate) type Chunked = [(usize, &'static str); 4];
 
-/// Appending where one append follows the other.
-pub(crate) struct Appending {
-    /// → the last position given out. Appends wait here for each other, where the transaction does not see to that.
-    pub(crate) last_position: &'static str,
-    /// how many. Remembers positions as given out, where the table of events does not see to that.
-    pub(crate) advance: Option<&'static str>,
-    /// Per stream: context, key → context, key, its version (0: none).
-    pub(crate) versions: Chunked,
-    /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
-    /// Ids that are there already are left alone and not counted.
-    pub(crate) insert_events: Chunked,
-}
-
 /// The statements of the store, in one dialect.
 pub(crate) struct Statements {
     /// Per event: id → id, position, version, name, context, key, content_type, metadata, payload.
@@ -70,8 +57,6 @@ pub(crate) struct Statements {
     pub(crate) put_lease: &'static str,
     /// consumer, owner, epoch.
     pub(crate) free_lease: &'static str,
-    /// owner → how many leases name it.
-    pub(crate) leases_of: &'static str,
 }
 
 /// `$row` once, 4, 16 and 64 times between `$before` and `$after`, commas between.

@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::Position;
-use crate::source::sql::append::recognise;
+use crate::source::sql::known::recognise;
 use crate::source::{Append, Appended, Expected};
 use crate::store::sql::names::Names;
 use crate::store::sql::postgres::{PostgresSession, failed, is_duplicate, now};

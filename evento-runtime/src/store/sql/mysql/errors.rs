@@ -4,14 +4,14 @@ use sqlx::mysql::MySqlDatabaseError;
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::outcome::ErrorClass;
-use crate::store::sql::driver;
+use crate::store::sql::server::network;
 
 /// A wait for a lock that took too long.
 const LOCK_WAIT: u16 = 1205;
 
 /// The typed error of a failed call on the store `name`.
 pub(crate) fn failed(name: &str, error: sqlx::Error) -> StoreError {
-    let Some(number) = number(&error) else { return StoreError::new(driver::kind(&error), name).caused_by(error) };
+    let Some(number) = number(&error) else { return StoreError::new(network::kind(&error), name).caused_by(error) };
     let failed = StoreError::new(kind_of_number(number), name);
     let failed = match number {
         1040 | 1203 | 1226 => failed.detail("the server has no connection left for this user"),

@@ -13,13 +13,13 @@ use super::statements::{APPENDING, SERVER, SQL};
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::StoredEvent;
-use crate::source::sql::append::append;
+use crate::source::sql::append::{Appending, append};
 use crate::source::sql::mysql::{Page, PageSql, read_exact};
 use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits};
 use crate::store::sql::names::Names;
-use crate::store::sql::server::{CONNECTING, Inner, Server, ServerStatements, Wrap, rendered, rendered_appending};
+use crate::store::sql::server::{CONNECTING, Inner, Server, ServerStatements, Wrap, rendered};
 use crate::store::sql::session::Session;
-use crate::store::sql::statements::{Appending, Statements};
+use crate::store::sql::statements::{Chunked, Statements};
 
 /// Of every connection of ours. A wait for a lock ends before a lease does.
 const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
@@ -51,7 +51,7 @@ impl MySqlServer {
             name: config.name().into(),
             sql: rendered(&SQL, &names),
             server_sql: SERVER.rendered(&names),
-            appending: rendered_appending(&APPENDING, &names),
+            appending: appending(&names),
             page_sql: PageSql::rendered(&names),
             names,
         }
@@ -66,6 +66,16 @@ impl MySqlServer {
         let mut session = MySqlSession::new(connection, &self.name);
         append(&mut session, self.sql, self.appending, batch, SystemClock.now()).await
     }
+}
+
+fn appending(names: &Names) -> &'static Appending {
+    let several = |chunked: &Chunked| chunked.map(|(rows, template)| (rows, names.render(template)));
+    Box::leak(Box::new(Appending {
+        last_position: names.render(APPENDING.last_position),
+        advance: APPENDING.advance.map(|sql| names.render(sql)),
+        versions: several(&APPENDING.versions),
+        insert_events: several(&APPENDING.insert_events),
+    }))
 }
 
 #[async_trait]

@@ -1,7 +1,8 @@
 //! The dialect of MySQL and MariaDB.
 
+use crate::source::sql::append::Appending;
 use crate::store::sql::server::ServerStatements;
-use crate::store::sql::statements::{Appending, Statements, chunked};
+use crate::store::sql::statements::{Statements, chunked};
 
 /// Microseconds since 1970 by the clock of the database, in whatever time zone the session is.
 macro_rules! now {
@@ -138,7 +139,6 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = VALUES(expires_at)"
     ),
     free_lease: "UPDATE @lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
-    leases_of: "SELECT count(*) FROM @lease WHERE owner = ?",
 };
 
 pub(crate) static SERVER: ServerStatements = ServerStatements {

@@ -2,11 +2,11 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::outcome::ErrorClass;
-use crate::store::sql::driver;
+use crate::store::sql::server::network;
 
 /// The typed error of a failed call on the store `name`.
 pub(crate) fn failed(name: &str, error: sqlx::Error) -> StoreError {
-    let Some(code) = code(&error) else { return StoreError::new(driver::kind(&error), name).caused_by(error) };
+    let Some(code) = code(&error) else { return StoreError::new(network::kind(&error), name).caused_by(error) };
     let kind = kind_of_code(&code);
     let failed = StoreError::new(kind, name);
     let failed = match &*code {

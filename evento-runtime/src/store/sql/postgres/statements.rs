@@ -105,7 +105,6 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = excluded.expires_at"
     ),
     free_lease: "UPDATE @lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
-    leases_of: "SELECT count(*) FROM @lease WHERE owner = ?",
 };
 
 pub(crate) static SERVER: ServerStatements = ServerStatements {

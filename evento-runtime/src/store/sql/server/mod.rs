@@ -3,6 +3,7 @@
 
 mod acquire;
 mod inner;
+pub(crate) mod network;
 mod pool;
 mod renewal;
 mod settings;
@@ -13,8 +14,6 @@ mod watch;
 pub(crate) use inner::{Inner, Parts};
 pub(crate) use pool::Wrap;
 pub(crate) use settings::Settings;
-#[cfg(feature = "mysql")]
-pub(crate) use statements::rendered_appending;
 pub(crate) use statements::{ServerStatements, rendered};
 
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! The statements that only servers need, and the rendering of all of them.
 
 use crate::store::sql::names::Names;
-#[cfg(feature = "mysql")]
-use crate::store::sql::statements::Appending;
 use crate::store::sql::statements::{Chunked, Statements};
 
 /// Ownership where several may write at once.
@@ -27,18 +25,6 @@ impl ServerStatements {
             renewed: self.renewed.map(|sql| names.render(sql)),
         }))
     }
-}
-
-/// Appending with the names of one store.
-#[cfg(feature = "mysql")]
-pub(crate) fn rendered_appending(sql: &Appending, names: &Names) -> &'static Appending {
-    let several = |chunked: &Chunked| chunked.map(|(rows, template)| (rows, names.render(template)));
-    Box::leak(Box::new(Appending {
-        last_position: names.render(sql.last_position),
-        advance: sql.advance.map(|sql| names.render(sql)),
-        versions: several(&sql.versions),
-        insert_events: several(&sql.insert_events),
-    }))
 }
 
 /// The statements of a dialect with the names of one store.
@@ -69,6 +55,5 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
         fence_epoch: one(sql.fence_epoch),
         put_lease: one(sql.put_lease),
         free_lease: one(sql.free_lease),
-        leases_of: one(sql.leases_of),
     }))
 }

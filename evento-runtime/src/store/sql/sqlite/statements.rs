@@ -1,6 +1,7 @@
 //! The dialect of SQLite.
 
-use crate::store::sql::statements::{Appending, Statements, chunked};
+use crate::source::sql::append::Appending;
+use crate::store::sql::statements::{Statements, chunked};
 
 /// Milliseconds since 1970 by the clock of the database.
 macro_rules! now {
@@ -119,7 +120,6 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = excluded.expires_at"
     ),
     free_lease: "UPDATE evento_lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
-    leases_of: "SELECT count(*) FROM evento_lease WHERE owner = ?",
 };
 
 /// milliseconds from now, owner, JSON of [consumer, epoch] pairs → consumer and epoch of those still held.
@@ -129,3 +129,6 @@ pub(super) const RENEW: &str = concat!(
     " + ? WHERE owner = ? AND (consumer, epoch) IN \
      (SELECT value ->> 0, value ->> 1 FROM json_each(?)) RETURNING consumer, epoch"
 );
+
+/// owner → how many leases name it.
+pub(super) const LEASES_OF: &str = "SELECT count(*) FROM evento_lease WHERE owner = ?";
