@@ -86,3 +86,27 @@ async fn nothing_is_cut_off_half_way() {
     poll_and_drop(1, store.close()).await;
     store.close().await;
 }
+
+/// A transaction that nobody ended, in the pool of a user.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guarded_pool_hands_out_no_open_transaction() {
+    let Some(corner) = Corner::new() else { return };
+    corner.open().await.0.close().await;
+    let options = sqlx::postgres::PgPoolOptions::new().max_connections(1);
+    let pool = evento_runtime::store::sql::guarded_postgres(options).connect(&corner.url).await.unwrap();
+    for spoil in ["BEGIN", "BEGIN; SELECT 1/0"] {
+        let mut connection = pool.acquire().await.unwrap();
+        sqlx::raw_sql(spoil).execute(&mut *connection).await.ok();
+        drop(connection);
+        let name = spoil.to_owned();
+        sqlx::query(corner.sql("INSERT INTO @meta VALUES ($1, '1')")).bind(&name).execute(&pool).await.unwrap();
+        let mut other = corner.stranger().await;
+        let seen: i64 = sqlx::query_scalar(corner.sql("SELECT count(*) FROM @meta WHERE name = $1"))
+            .bind(&name)
+            .fetch_one(&mut other)
+            .await
+            .unwrap();
+        assert_eq!(seen, 1, "{spoil}");
+    }
+    pool.close().await;
+}

@@ -21,6 +21,8 @@ mod gaps;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(feature = "postgres")]
+mod processes;
+#[cfg(feature = "postgres")]
 mod takeover;
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]

@@ -22,9 +22,9 @@ pub(crate) mod statements;
 
 pub use driver::classify;
 #[cfg(feature = "mysql")]
-pub use mysql::{MySql, MySqlStore};
+pub use mysql::{MySql, MySqlStore, guarded_mysql};
 #[cfg(feature = "postgres")]
-pub use postgres::{Gap, Pooler, Postgres, PostgresStore};
+pub use postgres::{Gap, Pooler, Postgres, PostgresStore, guarded_postgres};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
 #[cfg(feature = "sqlite")]

@@ -3,6 +3,7 @@
 mod config;
 mod connect;
 mod errors;
+mod guard;
 mod server;
 mod session;
 mod statements;
@@ -11,4 +12,5 @@ mod store;
 pub use config::MySql;
 pub(super) use errors::class;
 pub(crate) use errors::failed;
+pub use guard::guarded_mysql;
 pub use store::MySqlStore;

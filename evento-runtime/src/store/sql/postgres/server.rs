@@ -122,8 +122,7 @@ impl Server for PostgresServer {
 
     /// The server ends it if this process stops in the middle, so that a takeover need not wait for ever.
     async fn begin(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        let begin =
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = 10000";
+        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 10000";
         PostgresSession::new(connection, &self.name, true).run(begin).await
     }
 
