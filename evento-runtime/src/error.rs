@@ -75,6 +75,12 @@ pub enum StoreErrorKind {
     ReadOnly,
     /// The file, database or table does not exist.
     Missing,
+    /// Nobody answers at the address of the server.
+    Unreachable,
+    /// The server knows no such user with such a password.
+    Credentials,
+    /// The server is older than what is needed.
+    TooOld,
     /// What is there is not a database of this kind.
     NotADatabase,
     /// The schema was made by a newer version of this crate.
@@ -101,18 +107,25 @@ impl StoreErrorKind {
     /// Whether the same call may succeed later without anybody changing anything.
     #[must_use]
     pub const fn is_transient(self) -> bool {
-        matches!(self, Self::Busy | Self::Connection | Self::Full)
+        matches!(self, Self::Busy | Self::Connection | Self::Unreachable | Self::Full)
     }
 
     const fn sentence(self) -> &'static str {
         match self {
             Self::Busy => "is busy: another process holds its lock; close what else writes to it, or wait",
             Self::Full => "has no space left; free some, then everything resumes by itself",
-            Self::ReadOnly => "can be read only; make the file and its folder writable for this process",
-            Self::Missing => "does not exist; create its folder or correct the path",
+            Self::ReadOnly => {
+                "can be read only; make the file and its folder writable for this process, or name the server that takes writes"
+            }
+            Self::Missing => "does not exist; create its folder, or its database, or correct the name",
+            Self::Unreachable => "cannot be reached; check host and port, and that the server runs",
+            Self::Credentials => "refused user or password; correct them in the URL",
+            Self::TooOld => "is too old a server; PostgreSQL 14, MySQL 8 or MariaDB 10.6 is the oldest that will do",
             Self::NotADatabase => "is not a database of this kind; correct the path or move the file away",
             Self::NewerSchema => "was made by a newer version of evento; run that version or newer",
-            Self::Denied => "refused access; check the rights of this process on the file and its folder",
+            Self::Denied => {
+                "refused access; check the rights of this process on the file and its folder, or those of the database user"
+            }
             Self::Connection => "lost its connection; the outcome of what was under way is unknown",
             Self::Fenced => "refused a write of an ownership that is over; another instance owns the consumer now",
             Self::Corrupt => "holds bytes that cannot be understood",
@@ -257,6 +270,14 @@ pub enum AppendError {
         bytes: usize,
         /// The limit.
         limit: usize,
+    },
+    /// Another transaction keeps appends waiting: where one append follows the other, it has appended and not ended.
+    #[error("appends to `{store}` wait for another transaction; append last in yours, and end it soon ({by})")]
+    Blocked {
+        /// The store.
+        store: String,
+        /// Whose it may be, as far as the server tells.
+        by: String,
     },
     /// There was nothing to append.
     #[error("nothing to append: the batch is empty")]

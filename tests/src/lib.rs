@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "everything in here is for tests")]
 
 pub mod fixture;
+pub mod servers;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -29,6 +30,21 @@ pub fn note_message(code: &str, message: &str, help: &str) {
         let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
         // In one write, since tests run beside each other.
         list.write_all(format!("{code}\t{message}\t{help}\n").as_bytes()).unwrap();
+    }
+}
+
+/// Notes why tests are ignored. `tests/run` prints each reason once.
+///
+/// # Panics
+/// The list of reasons cannot be written.
+pub fn ignored(reason: &str) {
+    if let Some(list) = std::env::var_os("EVENTO_SKIPS") {
+        let mut name = list;
+        name.push(".ignored");
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(name).unwrap();
+        writeln!(list, "{reason}").unwrap();
+    } else if !std::env::args().any(|argument| argument == "--list") {
+        eprintln!("ignored: {reason}");
     }
 }
 

@@ -208,7 +208,7 @@ fn not_made(bundle: &Arc<str>, def: &'static ComponentDef, missing: &MissingDepe
 /// Every driver that is compiled in and knows its own errors: one line each.
 fn classifiers() -> Vec<Classifier> {
     vec![
-        #[cfg(feature = "sqlite")]
+        #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
         crate::store::sql::classify,
     ]
 }

@@ -92,6 +92,7 @@ pub async fn unusable_names_and_keys_are_refused(fixture: Fixture) {
     for (key, new) in [
         (StreamKey::from(""), event("E", [])),
         (StreamKey::from("k".repeat(256)), event("E", [])),
+        (StreamKey::from("k\0"), event("E", [])),
         (StreamKey::from("k"), event("no spaces", [])),
         (StreamKey::from("k"), event("E", []).context("")),
     ] {

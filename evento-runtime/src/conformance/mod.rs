@@ -26,6 +26,8 @@ pub mod state;
 use std::any::Any;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, ContextPattern, Epoch};
 use crate::outcome::ErrorClass;
@@ -49,67 +51,93 @@ impl Fixture {
     }
 }
 
+/// One case: the SPI and its own name, and what it does.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// `log`, `state`, `lock`, `dead_letters`.
+    pub spi: &'static str,
+    /// What it shows.
+    pub name: &'static str,
+    /// Runs it; panics where the store does not do what every store does.
+    pub run: fn(Fixture) -> BoxFuture<'static, ()>,
+}
+
+/// Every case, for test runners of your own. [`conformance!`](crate::conformance!) makes tests of them.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    crate::__conformance_list!(__conformance_values =>)
+}
+
 /// One test per case: `conformance!(name, path_of_fixture_function)`.
 #[macro_export]
 macro_rules! conformance {
     ($backend:ident, $fixture:path) => {
         mod $backend {
-            $crate::__conformance_cases! { $fixture =>
-                log {
-                    events_come_back_as_they_were,
-                    sizes_are_taken_up_to_their_limits,
-                    keys_are_compared_byte_by_byte,
-                    unusable_names_and_keys_are_refused,
-                    versions_are_checked,
-                    one_of_many_contenders_wins,
-                    an_id_again_is_known,
-                    an_id_with_other_bytes_is_refused,
-                    a_batch_is_stored_wholly_or_not_at_all,
-                    large_batches_keep_their_order,
-                    pages_end_at_their_limits,
-                    foreign_events_are_passed,
-                    names_and_contexts_are_filtered,
-                    nothing_appears_below_what_was_read,
-                    one_id_from_many_sides_is_one_event,
-                    single_events_are_read_by_position,
-                    positions_of_another_history_are_found_out,
-                    appends_wake,
-                    dropping_an_append_does_not_undo_it,
-                }
-                state {
-                    an_unknown_consumer_has_the_default_state,
-                    what_was_settled_is_loaded,
-                    parts_leave_the_rest_alone,
-                    a_checkpoint_never_moves_back,
-                    a_new_epoch_may_start_anywhere,
-                    a_stale_epoch_writes_nothing,
-                    what_was_emitted_is_in_the_log_once,
-                    settling_again_is_harmless,
-                    settlements_at_the_same_time_keep_apart,
-                    pause_is_kept,
-                    consumers_are_listed,
-                    consumers_are_told_apart_byte_by_byte,
-                    on_start_is_shared_by_the_contexts_of_a_version,
-                    forgotten_is_gone_but_for_the_epoch,
-                }
-                lock {
-                    one_owner_at_a_time,
-                    epochs_grow,
-                    release_is_idempotent,
-                    renewal_answers_for_each,
-                    one_of_many_contenders_owns,
-                    the_one_before_is_fenced,
-                    forgetting_what_is_owned_is_refused,
-                }
-                dead_letters {
-                    a_letter_comes_back_as_it_was,
-                    a_second_letter_adds_up,
-                    any_error_text_can_be_stored,
-                    letters_are_listed_in_order,
-                    letters_of_others_are_not_seen,
-                    letters_and_checkpoint_are_one_step,
-                    letters_are_requested_and_resolved,
-                }
+            $crate::__conformance_list! { __conformance_tests => $fixture }
+        }
+    };
+}
+
+/// The only list.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_list {
+    ($with:ident => $($argument:tt)*) => {
+        $crate::$with! { $($argument)* =>
+            log {
+                events_come_back_as_they_were,
+                sizes_are_taken_up_to_their_limits,
+                keys_are_compared_byte_by_byte,
+                unusable_names_and_keys_are_refused,
+                versions_are_checked,
+                one_of_many_contenders_wins,
+                an_id_again_is_known,
+                an_id_with_other_bytes_is_refused,
+                a_batch_is_stored_wholly_or_not_at_all,
+                large_batches_keep_their_order,
+                pages_end_at_their_limits,
+                foreign_events_are_passed,
+                names_and_contexts_are_filtered,
+                nothing_appears_below_what_was_read,
+                one_id_from_many_sides_is_one_event,
+                single_events_are_read_by_position,
+                positions_of_another_history_are_found_out,
+                appends_wake,
+                dropping_an_append_does_not_undo_it,
+            }
+            state {
+                an_unknown_consumer_has_the_default_state,
+                what_was_settled_is_loaded,
+                parts_leave_the_rest_alone,
+                a_checkpoint_never_moves_back,
+                a_new_epoch_may_start_anywhere,
+                a_stale_epoch_writes_nothing,
+                what_was_emitted_is_in_the_log_once,
+                settling_again_is_harmless,
+                settlements_at_the_same_time_keep_apart,
+                pause_is_kept,
+                consumers_are_listed,
+                consumers_are_told_apart_byte_by_byte,
+                on_start_is_shared_by_the_contexts_of_a_version,
+                forgotten_is_gone_but_for_the_epoch,
+            }
+            lock {
+                one_owner_at_a_time,
+                epochs_grow,
+                release_is_idempotent,
+                renewal_answers_for_each,
+                one_of_many_contenders_owns,
+                the_one_before_is_fenced,
+                forgetting_what_is_owned_is_refused,
+            }
+            dead_letters {
+                a_letter_comes_back_as_it_was,
+                a_second_letter_adds_up,
+                any_error_text_can_be_stored,
+                letters_are_listed_in_order,
+                letters_of_others_are_not_seen,
+                letters_and_checkpoint_are_one_step,
+                letters_are_requested_and_resolved,
             }
         }
     };
@@ -117,7 +145,7 @@ macro_rules! conformance {
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __conformance_cases {
+macro_rules! __conformance_tests {
     ($fixture:path => $($spi:ident { $($case:ident,)* })*) => {
         $(mod $spi {
             $(#[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,6 +153,18 @@ macro_rules! __conformance_cases {
                 $crate::conformance::$spi::$case($fixture().await).await;
             })*
         })*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_values {
+    (=> $($spi:ident { $($case:ident,)* })*) => {
+        vec![$($($crate::conformance::Case {
+            spi: stringify!($spi),
+            name: stringify!($case),
+            run: |fixture| ::std::boxed::Box::pin($crate::conformance::$spi::$case(fixture)),
+        },)*)*]
     };
 }
 

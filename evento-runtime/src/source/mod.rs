@@ -3,7 +3,7 @@
 mod append;
 mod filter;
 pub(crate) mod memory;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) mod sql;
 
 pub(crate) use append::KnownEvent;

@@ -4,7 +4,7 @@ mod checkpoint;
 mod dead_letter;
 mod memory;
 mod opened;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
@@ -12,6 +12,10 @@ pub(crate) use dead_letter::fit_text;
 pub use dead_letter::{DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
 pub use memory::{Memory, MemoryStore};
 pub use opened::{CloseStore, Store, StoreConfig, Stores};
+#[cfg(feature = "postgres")]
+pub use sql::{Gap, Pooler, Postgres, PostgresStore};
+#[cfg(feature = "mysql")]
+pub use sql::{MySql, MySqlStore};
 #[cfg(feature = "sqlite")]
 pub use sql::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
 

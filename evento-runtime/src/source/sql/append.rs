@@ -1,12 +1,26 @@
-//! Appending: the same steps in every dialect, within a write transaction that serialises appends.
+//! Appending: the same steps in every dialect, within a write transaction, one append after the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::error::{AppendError, StoreError, StoreErrorKind};
-use crate::event::{EventId, Position, Timestamp};
-use crate::source::{Append, Appended, Expected, KnownEvent, PreparedEvent};
-use crate::store::sql::session::{Row, Session, Value};
-use crate::store::sql::statements::{Statements, chunks};
+use crate::event::{Position, Timestamp};
+use crate::source::sql::known::recognise;
+use crate::source::{Append, Appended, PreparedEvent};
+use crate::store::sql::session::{Session, Value};
+use crate::store::sql::statements::{Chunked, Statements, chunks};
+
+/// Appending where one append follows the other.
+pub(crate) struct Appending {
+    /// → the last position given out. Appends wait here for each other, where the transaction does not see to that.
+    pub(crate) last_position: &'static str,
+    /// how many. Remembers positions as given out, where the table of events does not see to that.
+    pub(crate) advance: Option<&'static str>,
+    /// Per stream: context, key → context, key, its version (0: none).
+    pub(crate) versions: Chunked,
+    /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
+    /// Ids that are there already are left alone and not counted.
+    pub(crate) insert_events: Chunked,
+}
 
 /// Context and key.
 type Stream<'a> = (&'a str, &'a str);
@@ -15,11 +29,14 @@ type Stream<'a> = (&'a str, &'a str);
 pub(crate) async fn append(
     session: &mut dyn Session,
     sql: &'static Statements,
+    appending: &'static Appending,
     batch: &Append,
     now: Timestamp,
 ) -> Result<Appended, AppendError> {
     let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
-    let mut versions = versions(session, sql, &batch.events).await?;
+    // First of all: from here on nobody else appends.
+    let last = last_position(session, appending).await?;
+    let mut versions = versions(session, appending, &batch.events).await?;
     if let Some(stream) = stream(first) {
         let actual = versions.get(&stream).copied().unwrap_or(0);
         if let Err(conflict) = batch.expected.check(stream.1, actual) {
@@ -27,45 +44,21 @@ pub(crate) async fn append(
             return recognise(session, sql, batch, i64::MAX).await?.unwrap_or(Err(conflict));
         }
     }
-    let last = last_position(session, sql).await?;
     let rows = rows(&batch.events, &mut versions, last);
     let mut stored = 0;
-    for (sql, rows) in chunks(&sql.insert_events, &rows) {
+    for (sql, rows) in chunks(&appending.insert_events, &rows) {
         stored += session.execute(sql, &values(rows, now)).await?;
     }
     if stored < u64::try_from(rows.len()).unwrap_or(u64::MAX) {
         let answer = recognise(session, sql, batch, last).await?;
         return answer.unwrap_or_else(|| Err(session.error(StoreErrorKind::Other).into()));
     }
+    if let Some(advance) = appending.advance {
+        session.execute(advance, &[stored.into()]).await?;
+    }
     let position = |row: Option<&NewRow<'_>>| Position::from_u64(row.map_or(0, |row| row.position.unsigned_abs()));
     let version = rows.last().and_then(|row| row.version);
     Ok(Appended::new(position(rows.first()), position(rows.last()), version, false))
-}
-
-/// Stores the events that are not known yet, whatever was asked of their streams. Answers the last new position.
-pub(crate) async fn emit(
-    session: &mut dyn Session,
-    sql: &'static Statements,
-    events: &[PreparedEvent],
-    now: Timestamp,
-) -> Result<Option<Position>, StoreError> {
-    let mut known: HashSet<EventId> = HashSet::new();
-    for (sql, events) in chunks(&sql.events_by_id, events) {
-        let ids: Vec<_> = events.iter().map(|event| Value::Blob(event.id.as_uuid().as_bytes())).collect();
-        for row in session.fetch(sql, &ids).await? {
-            known.insert(EventId::from_uuid(row.uuid(0)?));
-        }
-    }
-    // An id chosen twice by a handler is known the second time.
-    let fresh: Vec<PreparedEvent> = events.iter().filter(|event| known.insert(event.id)).cloned().collect();
-    if fresh.is_empty() {
-        return Ok(None);
-    }
-    match append(session, sql, &Append { expected: Expected::Any, events: fresh }, now).await {
-        Ok(appended) => Ok(Some(appended.last)),
-        Err(AppendError::Store(error)) => Err(error),
-        Err(error) => Err(session.error(StoreErrorKind::Other).caused_by(error)),
-    }
 }
 
 struct NewRow<'a> {
@@ -115,7 +108,7 @@ fn stream(event: &PreparedEvent) -> Option<Stream<'_>> {
 /// The version of every stream of the batch that has events.
 async fn versions<'a>(
     session: &mut dyn Session,
-    sql: &'static Statements,
+    sql: &'static Appending,
     events: &'a [PreparedEvent],
 ) -> Result<HashMap<Stream<'a>, u64>, StoreError> {
     let mut versions: HashMap<Stream<'a>, u64> = events.iter().filter_map(stream).map(|stream| (stream, 0)).collect();
@@ -133,42 +126,6 @@ async fn versions<'a>(
     Ok(versions)
 }
 
-async fn last_position(session: &mut dyn Session, sql: &Statements) -> Result<i64, StoreError> {
+async fn last_position(session: &mut dyn Session, sql: &Appending) -> Result<i64, StoreError> {
     session.fetch(sql.last_position, &[]).await?.first().map_or(Ok(0), |row| row.int(0))
-}
-
-/// The answer to ids that were stored at or below `last` already; `None` if none was.
-async fn recognise(
-    session: &mut dyn Session,
-    sql: &'static Statements,
-    batch: &Append,
-    last: i64,
-) -> Result<Option<Result<Appended, AppendError>>, StoreError> {
-    let mut found: HashMap<EventId, Row> = HashMap::new();
-    for (sql, events) in chunks(&sql.events_by_id, &batch.events) {
-        let ids: Vec<_> = events.iter().map(|event| Value::Blob(event.id.as_uuid().as_bytes())).collect();
-        for row in session.fetch(sql, &ids).await? {
-            if row.int(1)? <= last {
-                found.insert(EventId::from_uuid(row.uuid(0)?), row);
-            }
-        }
-    }
-    let mut stored = Vec::with_capacity(batch.events.len());
-    for event in &batch.events {
-        stored.push(found.get(&event.id).map(known).transpose()?);
-    }
-    Ok(batch.recognise(&stored))
-}
-
-fn known(row: &Row) -> Result<KnownEvent<'_>, StoreError> {
-    Ok(KnownEvent {
-        position: Position::from_u64(row.count(1)?),
-        version: row.opt_int(2)?.map(u64::try_from).transpose().map_err(|_| row.damaged(2))?,
-        name: row.text(3)?,
-        context: row.text(4)?,
-        key: row.opt_text(5)?,
-        content_type: row.text(6)?,
-        metadata: row.opt_blob(7)?.unwrap_or_default(),
-        payload: row.blob(8)?,
-    })
 }

@@ -1,16 +1,15 @@
 //! Reading the log of SQLite: rows straight from sqlx into events.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Either, Executor as _, Row as _, Sqlite};
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::event::{EventId, Position, StoredEvent, Timestamp};
+use crate::event::{Position, StoredEvent};
 use crate::identity::ContextPattern;
+use crate::source::sql::position_of;
+use crate::source::sql::texts::{Columns, Texts};
 use crate::source::{Batch, EventFilter, FetchLimits};
 use crate::store::sql::session::Session as _;
 use crate::store::sql::{SqliteSession, failed};
@@ -76,7 +75,7 @@ impl Page {
                 head = Some(row.try_get::<i64, _>(0).map_err(|error| failed(name, error))?);
                 continue;
             }
-            let event = texts.event(&row).map_err(|error| failed(name, error))?;
+            let event = event(&mut texts, &row).map_err(|error| failed(name, error))?;
             bytes += event.payload.len() + event.metadata.len();
             events.push(event);
             full = events.len() >= self.limits.events || bytes >= self.limits.bytes;
@@ -152,62 +151,24 @@ pub(crate) async fn read_exact(
         let json = serde_json::to_string(chunk).unwrap_or_default();
         let rows = sqlx::query(SQL).bind(json).fetch_all(session.connection()).await;
         for row in rows.map_err(|error| failed(corrupt.store(), error))? {
-            events.push(texts.event(&row).map_err(|error| failed(corrupt.store(), error))?);
+            events.push(event(&mut texts, &row).map_err(|error| failed(corrupt.store(), error))?);
         }
     }
     Ok(events)
 }
 
-/// The number of a position of this log; `None` for one of another source, or beyond what SQLite can hold.
-pub(crate) fn number_of(position: &Position) -> Option<i64> {
-    i64::try_from(position.as_u64()?).ok()
-}
-
-fn position_of(number: i64) -> Option<Position> {
-    u64::try_from(number).ok().filter(|number| *number > 0).map(Position::from_u64)
-}
-
-/// Texts that repeat from row to row are allocated once a page.
-#[derive(Default)]
-struct Texts {
-    names: Vec<Arc<str>>,
-    contexts: Vec<Arc<str>>,
-    content_types: Vec<Arc<str>>,
-    keys: Vec<Arc<str>>,
-}
-
-/// How many texts of a kind are kept.
-const KEPT: usize = 8;
-
-impl Texts {
-    fn event(&mut self, row: &SqliteRow) -> Result<StoredEvent, sqlx::Error> {
-        let version: Option<i64> = row.try_get_unchecked(5)?;
-        let id: &[u8] = row.try_get_unchecked(1)?;
-        let metadata: Option<&[u8]> = row.try_get_unchecked(8)?;
-        Ok(StoredEvent {
-            position: Position::from_u64(row.try_get_unchecked::<i64, _>(0)?.unsigned_abs()),
-            id: EventId::from_uuid(uuid::Uuid::from_slice(id).map_err(|error| sqlx::Error::Decode(error.into()))?),
-            name: shared(&mut self.names, row.try_get_unchecked(2)?),
-            context: shared(&mut self.contexts, row.try_get_unchecked(3)?),
-            key: row.try_get_unchecked::<Option<&str>, _>(4)?.map(|key| shared(&mut self.keys, key)),
-            version: version.map(i64::unsigned_abs),
-            recorded_at: Timestamp::from_micros(row.try_get_unchecked(6)?),
-            content_type: shared(&mut self.content_types, row.try_get_unchecked(7)?),
-            payload: Bytes::copy_from_slice(row.try_get_unchecked(9)?),
-            metadata: metadata.map(Bytes::copy_from_slice).unwrap_or_default(),
-        })
-    }
-}
-
-/// The text, from among those seen last if it is one of them.
-fn shared(kept: &mut Vec<Arc<str>>, text: &str) -> Arc<str> {
-    if let Some(known) = kept.iter().find(|known| &***known == text) {
-        return Arc::clone(known);
-    }
-    let new: Arc<str> = text.into();
-    if kept.len() >= KEPT {
-        kept.remove(0);
-    }
-    kept.push(Arc::clone(&new));
-    new
+fn event(texts: &mut Texts, row: &SqliteRow) -> Result<StoredEvent, sqlx::Error> {
+    let columns = Columns {
+        position: row.try_get_unchecked(0)?,
+        id: row.try_get_unchecked(1)?,
+        name: row.try_get_unchecked(2)?,
+        context: row.try_get_unchecked(3)?,
+        key: row.try_get_unchecked(4)?,
+        version: row.try_get_unchecked(5)?,
+        recorded_at: row.try_get_unchecked(6)?,
+        content_type: row.try_get_unchecked(7)?,
+        metadata: row.try_get_unchecked(8)?,
+        payload: row.try_get_unchecked(9)?,
+    };
+    texts.event(columns).map_err(sqlx::Error::Decode)
 }

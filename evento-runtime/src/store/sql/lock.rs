@@ -21,7 +21,16 @@ pub(crate) async fn holder(
     sql: &Statements,
     consumer: i64,
 ) -> Result<Option<Holder>, StoreError> {
-    let rows = session.fetch(sql.lease, &[Value::Int(consumer)]).await?;
+    locked_holder(session, sql.lease, consumer).await
+}
+
+/// The same by the statement `lease`, which may lock the row.
+pub(crate) async fn locked_holder(
+    session: &mut dyn Session,
+    lease: &'static str,
+    consumer: i64,
+) -> Result<Option<Holder>, StoreError> {
+    let rows = session.fetch(lease, &[Value::Int(consumer)]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     if row.opt_blob(0)?.is_none() {
         return Ok(None);
@@ -34,8 +43,8 @@ pub(crate) async fn holder(
     }))
 }
 
-/// Writes a new ownership, and its epoch into the fence. Within a write transaction.
-pub(crate) async fn take(
+/// Writes a new ownership; its epoch has yet to reach the fence. Within a write transaction that has the row.
+pub(crate) async fn put(
     session: &mut dyn Session,
     sql: &Statements,
     consumer: (i64, &ConsumerId),
@@ -49,7 +58,6 @@ pub(crate) async fn take(
     let epoch = Epoch(leased.max(fenced).max(above.0).saturating_add(1));
     let owner_bytes = Value::Blob(owner.as_uuid().as_bytes());
     session.execute(sql.put_lease, &[id, owner_bytes, epoch.0.into(), Value::Int(milliseconds)]).await?;
-    session.execute(sql.fence, &[id, epoch.0.into()]).await?;
     Ok(Lease { consumer: consumer.clone(), owner, epoch })
 }
 
@@ -63,14 +71,4 @@ pub(crate) async fn release(
     let owner = Value::Blob(lease.owner.as_uuid().as_bytes());
     session.execute(sql.free_lease, &[Value::Int(consumer), owner, lease.epoch.0.into()]).await?;
     Ok(())
-}
-
-/// Whether any ownership names this owner.
-pub(crate) async fn owns_anything(
-    session: &mut dyn Session,
-    sql: &Statements,
-    owner: OwnerId,
-) -> Result<bool, StoreError> {
-    let rows = session.fetch(sql.leases_of, &[Value::Blob(owner.as_uuid().as_bytes())]).await?;
-    rows.first().map_or(Ok(false), |row| row.flag(0))
 }

@@ -1,14 +1,31 @@
 //! Stores in SQL databases. The store code is written once, over a small private session; a dialect brings its
-//! statements, its errors and its way to the one writer.
+//! statements, its errors, and its way to its connections.
 
 pub(crate) mod consumer;
 pub(crate) mod dead_letter;
+mod driver;
 mod history;
 pub(crate) mod lock;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) mod names;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) mod server;
 pub(crate) mod session;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 pub(crate) mod state;
 pub(crate) mod statements;
 
-pub use sqlite::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous, classify};
+pub use driver::classify;
+#[cfg(feature = "mysql")]
+pub use mysql::{MySql, MySqlStore, guarded_mysql};
+#[cfg(feature = "postgres")]
+pub use postgres::{Gap, Pooler, Postgres, PostgresStore, guarded_postgres};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
+#[cfg(feature = "sqlite")]
 pub(crate) use sqlite::{SqliteSession, failed};

@@ -111,6 +111,8 @@ impl Row {
     pub(crate) fn opt_text(&self, column: usize) -> Result<Option<&str>, StoreError> {
         match self.cells.get(column) {
             Some(Cell::Text(text)) => Ok(Some(text)),
+            // Where text is kept as bytes.
+            Some(Cell::Blob(bytes)) => std::str::from_utf8(bytes).map(Some).map_err(|_| self.damaged(column)),
             Some(Cell::Null) => Ok(None),
             _ => Err(self.damaged(column)),
         }

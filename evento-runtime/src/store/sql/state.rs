@@ -5,9 +5,8 @@ use super::session::{Row, Session, Value};
 use super::statements::Statements;
 use super::{dead_letter, history};
 use crate::error::{StoreError, StoreErrorKind};
-use crate::event::{Position, Timestamp};
+use crate::event::Timestamp;
 use crate::identity::{ConsumerId, Epoch};
-use crate::source::sql::append::emit;
 use crate::store::{Checkpoint, ConsumerState, Lease, Settlement};
 
 /// What is stored for a consumer.
@@ -47,16 +46,16 @@ fn checkpoint(row: &Row) -> Result<Option<Checkpoint>, StoreError> {
 }
 
 /// Stores a settlement under the epoch of its lease. Within a write transaction, which the caller rolls back on any
-/// error. The order is that of the fields: no checkpoint before the rows it relies on. Answers the last position of
-/// what was emitted.
+/// error. The order is that of the fields: no checkpoint before the rows it relies on. What was emitted is appended by
+/// the caller, in the same transaction: each log has its own way.
 pub(crate) async fn settle(
     session: &mut dyn Session,
-    sql: &'static Statements,
+    sql: &Statements,
     consumer: i64,
     lease: &Lease,
     settlement: &Settlement,
     now: Timestamp,
-) -> Result<Option<Position>, StoreError> {
+) -> Result<(), StoreError> {
     let id = Value::Int(consumer);
     fence(session, sql, consumer, lease).await?;
     for letter in &settlement.dead_letters {
@@ -65,7 +64,6 @@ pub(crate) async fn settle(
     for event in &settlement.resolved {
         dead_letter::resolve(session, sql, consumer, event, now).await?;
     }
-    let emitted = emit(session, sql, &settlement.emitted, now).await?;
     if let Some(errors) = &settlement.errors {
         session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;
     }
@@ -88,12 +86,30 @@ pub(crate) async fn settle(
             session.execute(sql.touch_checkpoint, &[id]).await?;
         }
     }
-    Ok(emitted)
+    Ok(())
 }
 
-/// Remembers the epoch; refused below the highest that was seen.
-async fn fence(session: &mut dyn Session, sql: &Statements, consumer: i64, lease: &Lease) -> Result<(), StoreError> {
-    if session.execute(sql.fence, &[Value::Int(consumer), lease.epoch.0.into()]).await? == 0 {
+/// Remembers the epoch; refused below the highest that was seen. Where a takeover must wait for this transaction, it
+/// does from here on; where this is the takeover, it waits here.
+pub(crate) async fn fence(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    lease: &Lease,
+) -> Result<(), StoreError> {
+    let values = [Value::Int(consumer), lease.epoch.0.into()];
+    let stale = match sql.share_fence {
+        None => session.execute(sql.fence, &values).await? == 0,
+        Some(share) => {
+            if !session.fetch(share, &values).await?.is_empty() {
+                return Ok(());
+            }
+            // Unknown here so far, or stale.
+            session.execute(sql.fence, &values).await?;
+            session.fetch(share, &values).await?.is_empty()
+        }
+    };
+    if stale {
         let detail = format!("`{}`, epoch {}", lease.consumer, lease.epoch);
         return Err(session.error(StoreErrorKind::Fenced).detail(detail));
     }

@@ -3,15 +3,8 @@
 /// One statement for several rows at once, for each of these numbers of rows, the largest first, the last one 1.
 pub(crate) type Chunked = [(usize, &'static str); 4];
 
-/// Every statement of the store, in one dialect.
+/// The statements of the store, in one dialect.
 pub(crate) struct Statements {
-    /// → the last position given out.
-    pub(crate) last_position: &'static str,
-    /// Per stream: context, key → context, key, its version (0: none).
-    pub(crate) versions: Chunked,
-    /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
-    /// Ids that are there already are left alone and not counted.
-    pub(crate) insert_events: Chunked,
     /// Per event: id → id, position, version, name, context, key, content_type, metadata, payload.
     pub(crate) events_by_id: Chunked,
 
@@ -26,6 +19,9 @@ pub(crate) struct Statements {
 
     /// consumer, epoch. Changes a row unless a higher epoch is stored.
     pub(crate) fence: &'static str,
+    /// consumer, epoch → a row if exactly this epoch is stored and no later ownership was begun. Until the end of the
+    /// transaction no takeover gets past it. `None`: the transaction is enough.
+    pub(crate) share_fence: Option<&'static str>,
     /// consumer, epoch, watermark, reach, open. Leaves the row alone where that would move back within an epoch.
     pub(crate) put_checkpoint: &'static str,
     /// consumer, errors.
@@ -69,9 +65,24 @@ pub(crate) struct Statements {
     pub(crate) put_lease: &'static str,
     /// consumer, owner, epoch.
     pub(crate) free_lease: &'static str,
-    /// owner → how many leases name it.
-    pub(crate) leases_of: &'static str,
 }
+
+/// `$row` once, 4, 16 and 64 times between `$before` and `$after`, commas between.
+macro_rules! chunked {
+    ($before:expr, $row:literal, $after:expr) => {
+        [
+            (64, concat!($before, chunked!(@16 $row), ",", chunked!(@16 $row), ",", chunked!(@16 $row), ",", chunked!(@16 $row), $after)),
+            (16, concat!($before, chunked!(@16 $row), $after)),
+            (4, concat!($before, chunked!(@4 $row), $after)),
+            (1, concat!($before, $row, $after)),
+        ]
+    };
+    (@4 $row:literal) => { concat!($row, ",", $row, ",", $row, ",", $row) };
+    (@16 $row:literal) => {
+        concat!(chunked!(@4 $row), ",", chunked!(@4 $row), ",", chunked!(@4 $row), ",", chunked!(@4 $row))
+    };
+}
+pub(crate) use chunked;
 
 /// Cuts `items` into pieces for which there is a statement.
 pub(crate) fn chunks<'a, T>(

@@ -27,20 +27,9 @@ pub(crate) fn failed(name: &str, error: sqlx::Error) -> StoreError {
     StoreError::new(kind(&error), name).caused_by(error)
 }
 
-/// The class of an error of sqlx that SQLite caused; `None` where it is none, or where trying again would not help.
-///
-/// Transient: busy, locked, out of space or memory, input/output errors, a pool without a free connection, a broken
-/// connection.
-#[must_use]
-pub fn classify(error: &(dyn StdError + 'static)) -> Option<ErrorClass> {
-    let error = error.downcast_ref::<sqlx::Error>()?;
-    let transient = match code(error) {
-        Some(code) => matches!(code & 0xff, BUSY | LOCKED | NOMEM | IOERR | FULL | PROTOCOL),
-        None => matches!(
-            error,
-            sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::BeginFailed | sqlx::Error::Io(_)
-        ),
-    };
+/// The class of an error of SQLite; `None` where it is none, or where trying again would not help.
+pub(in crate::store::sql) fn class(error: &sqlx::Error) -> Option<ErrorClass> {
+    let transient = matches!(code(error)? & 0xff, BUSY | LOCKED | NOMEM | IOERR | FULL | PROTOCOL);
     transient.then_some(ErrorClass::Transient)
 }
 
@@ -121,6 +110,7 @@ mod tests {
 
     #[test]
     fn a_lost_pool_race_is_transient_and_a_closed_pool_is_not() {
+        use crate::store::sql::classify;
         assert_eq!(classify(&sqlx::Error::PoolTimedOut), Some(ErrorClass::Transient));
         assert_eq!(classify(&sqlx::Error::PoolClosed), None);
         assert_eq!(classify(&io::Error::other("x")), None);

@@ -17,9 +17,9 @@ mod takeover;
 mod writer;
 
 pub use config::{Sqlite, Synchronous};
-pub use errors::classify;
+pub(super) use errors::class;
 pub(crate) use errors::failed;
 pub(crate) use session::SqliteSession;
-pub(crate) use statements::SQL;
+pub(crate) use statements::{APPENDING, SQL};
 pub use store::SqliteStore;
 pub use writer::{SqliteWriter, SqliteWriterGuard};

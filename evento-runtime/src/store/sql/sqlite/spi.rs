@@ -6,16 +6,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::SQL;
 use super::config::supplies;
 use super::group;
 use super::store::SqliteStore;
+use super::{APPENDING, SQL};
 use crate::clock::{Clock as _, SystemClock};
 use crate::deps::Need;
 use crate::error::{AppendError, StoreError};
 use crate::event::{Position, StoredEvent};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
-use crate::source::sql::{append::append, sqlite as log};
+use crate::source::Expected;
+use crate::source::sql::known::{emitting, fresh};
+use crate::source::sql::{append::append, number_of, sqlite as log};
 use crate::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
 };
@@ -69,7 +71,7 @@ impl EventSource for SqliteStore {
         filter: &EventFilter,
     ) -> Result<Batch, StoreError> {
         let number = match after {
-            Some(after) => log::number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
+            Some(after) => number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
             None => 0,
         };
         let page = log::Page::new(number, limits, filter);
@@ -77,7 +79,7 @@ impl EventSource for SqliteStore {
     }
 
     async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
-        let positions: Vec<_> = positions.iter().filter_map(log::number_of).collect();
+        let positions: Vec<_> = positions.iter().filter_map(number_of).collect();
         self.inner.readers.read(move |session| Box::pin(log::read_exact(session, positions))).await
     }
 
@@ -101,11 +103,11 @@ impl EventStore for SqliteStore {
         let (shared, now) = (Arc::clone(&self.inner.shared), SystemClock.now());
         let work = group::write_then(
             &self.inner.shared,
-            move |session| Box::pin(async move { append(session, &SQL, &batch, now).await }),
+            move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
             |appended: &Appended| !appended.known,
             move |appended: &Appended| {
                 if !appended.known {
-                    shared.announce(log::number_of(&appended.last));
+                    shared.announce(number_of(&appended.last));
                 }
             },
         );
@@ -140,13 +142,22 @@ impl ConsumerStateStore for SqliteStore {
                         Some(number) => number,
                         None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
                     };
-                    state::settle(session, &SQL, number, &lease, &settlement, now).await
+                    state::settle(session, &SQL, number, &lease, &settlement, now).await?;
+                    let fresh = fresh(session, &SQL, &settlement.emitted).await?;
+                    if fresh.is_empty() {
+                        return Ok(None);
+                    }
+                    let batch = Append { expected: Expected::Any, events: fresh };
+                    match append(session, &SQL, &APPENDING, &batch, now).await {
+                        Ok(appended) => Ok(Some(appended.last)),
+                        Err(error) => Err(emitting(error, "the log")),
+                    }
                 })
             },
             |_| true,
             move |emitted: &Option<Position>| {
                 if let Some(last) = emitted {
-                    shared.announce(log::number_of(last));
+                    shared.announce(number_of(last));
                 }
             },
         );

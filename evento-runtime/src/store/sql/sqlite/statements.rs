@@ -1,27 +1,12 @@
 //! The dialect of SQLite.
 
-use crate::store::sql::statements::Statements;
+use crate::source::sql::append::Appending;
+use crate::store::sql::statements::{Statements, chunked};
 
 /// Milliseconds since 1970 by the clock of the database.
 macro_rules! now {
     () => {
         "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-    };
-}
-
-/// `$row` once, 4, 16 and 64 times between `$before` and `$after`, commas between.
-macro_rules! chunked {
-    ($before:expr, $row:literal, $after:expr) => {
-        [
-            (64, concat!($before, chunked!(@16 $row), ",", chunked!(@16 $row), ",", chunked!(@16 $row), ",", chunked!(@16 $row), $after)),
-            (16, concat!($before, chunked!(@16 $row), $after)),
-            (4, concat!($before, chunked!(@4 $row), $after)),
-            (1, concat!($before, $row, $after)),
-        ]
-    };
-    (@4 $row:literal) => { concat!($row, ",", $row, ",", $row, ",", $row) };
-    (@16 $row:literal) => {
-        concat!(chunked!(@4 $row), ",", chunked!(@4 $row), ",", chunked!(@4 $row), ",", chunked!(@4 $row))
     };
 }
 
@@ -39,8 +24,10 @@ macro_rules! of_version {
     };
 }
 
-pub(crate) static SQL: Statements = Statements {
+/// Appends, which the one writer serialises.
+pub(crate) static APPENDING: Appending = Appending {
     last_position: "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'evento_event'), 0)",
+    advance: None,
     versions: chunked!(
         "WITH wanted (context, key) AS (VALUES ",
         "(?,?)",
@@ -53,6 +40,9 @@ pub(crate) static SQL: Statements = Statements {
         "(?,?,?,?,?,?,?,?,?,?,?)",
         " ON CONFLICT (id) DO NOTHING"
     ),
+};
+
+pub(crate) static SQL: Statements = Statements {
     events_by_id: chunked!(
         "SELECT id, position, version, name, context, key, content_type, metadata, payload FROM evento_event \
          WHERE id IN (",
@@ -70,6 +60,7 @@ pub(crate) static SQL: Statements = Statements {
 
     fence: "INSERT INTO evento_fence (consumer, epoch) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET epoch = excluded.epoch WHERE excluded.epoch >= evento_fence.epoch",
+    share_fence: None,
     put_checkpoint: "INSERT INTO evento_checkpoint (consumer, epoch, watermark, reach, open) VALUES (?, ?, ?, ?, ?) \
          ON CONFLICT (consumer) DO UPDATE SET epoch = excluded.epoch, watermark = excluded.watermark, \
          reach = excluded.reach, open = excluded.open \
@@ -145,7 +136,6 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = excluded.expires_at"
     ),
     free_lease: "UPDATE evento_lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
-    leases_of: "SELECT count(*) FROM evento_lease WHERE owner = ?",
 };
 
 /// milliseconds from now, owner, JSON of [consumer, epoch] pairs → consumer and epoch of those still held.
@@ -155,3 +145,6 @@ pub(super) const RENEW: &str = concat!(
     " + ? WHERE owner = ? AND (consumer, epoch) IN \
      (SELECT value ->> 0, value ->> 1 FROM json_each(?)) RETURNING consumer, epoch"
 );
+
+/// owner → how many leases name it.
+pub(super) const LEASES_OF: &str = "SELECT count(*) FROM evento_lease WHERE owner = ?";

@@ -17,7 +17,7 @@ use super::renewal::Renewal;
 use super::session::SqliteSession;
 use super::takeover::Sightings;
 use super::writer::SqliteWriter;
-use super::{SQL, connect, group};
+use super::{APPENDING, SQL, connect, group};
 use crate::clock::{Clock as _, SystemClock};
 use crate::deps::Deps;
 use crate::error::{AppendError, StoreError, StoreErrorKind};
@@ -118,7 +118,7 @@ impl SqliteStore {
         let batch = Append::prepare(key, expected, events)?;
         let mut session = SqliteSession::new(connection, &self.inner.shared.name);
         session.run("SAVEPOINT evento_append").await?;
-        let appended = append(&mut session, &SQL, &batch, SystemClock.now()).await;
+        let appended = append(&mut session, &SQL, &APPENDING, &batch, SystemClock.now()).await;
         let end = match &appended {
             Ok(_) => "RELEASE evento_append",
             Err(_) => "ROLLBACK TO evento_append; RELEASE evento_append",

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::SQL;
 use super::group;
 use super::owner::{self, SideFile};
+use super::statements::LEASES_OF;
 use super::store::Inner;
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{StoreError, StoreErrorKind};
@@ -15,6 +16,7 @@ use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::store::Lease;
 use crate::store::sql::consumer;
 use crate::store::sql::lock::{self as rows, Holder};
+use crate::store::sql::session::{Session, Value};
 use crate::sync::{Mutex, lock};
 
 /// Leases that were found run out, and when. An owner may have been kept from renewing by a long transaction of
@@ -91,7 +93,7 @@ impl Inner {
         let (dead, made) = made.map_err(|joined| error(StoreErrorKind::Other).caused_by(joined))?;
         *side_file = Some(made.map_err(|io| error(super::errors::kind_of_io(&io)).caused_by(io))?);
         for owner in dead {
-            let owns = self.readers.read(move |session| Box::pin(rows::owns_anything(session, &SQL, owner)));
+            let owns = self.readers.read(move |session| Box::pin(owns_anything(session, owner)));
             if !owns.await? {
                 let path = self.shared.path.clone();
                 self.work.spawn_blocking(move || owner::remove(&path, owner)).await.ok();
@@ -122,9 +124,11 @@ impl Inner {
                     {
                         return Ok(None);
                     }
-                    let lease = rows::take(session, &SQL, (number, &id), inner.owner, above, milliseconds).await?;
+                    let lease = rows::put(session, &SQL, (number, &id), inner.owner, above, milliseconds).await?;
+                    // Nobody else writes meanwhile: the fence needs no step of its own.
+                    session.execute(SQL.fence, &[number.into(), lease.epoch.0.into()]).await?;
                     let clean = match dead {
-                        Some(dead) => !rows::owns_anything(session, &SQL, dead).await?,
+                        Some(dead) => !owns_anything(session, dead).await?,
                         None => false,
                     };
                     Ok::<_, StoreError>(Some((lease, clean, number)))
@@ -141,6 +145,12 @@ impl Inner {
         );
         Ok(work.await?.map(|(lease, clean, _)| (lease, clean)))
     }
+}
+
+/// Whether any ownership names this owner.
+async fn owns_anything(session: &mut dyn Session, owner: OwnerId) -> Result<bool, StoreError> {
+    let rows = session.fetch(LEASES_OF, &[Value::Blob(owner.as_uuid().as_bytes())]).await?;
+    rows.first().map_or(Ok(false), |row| row.flag(0))
 }
 
 impl Sightings {

@@ -1,15 +1,17 @@
-//! Every store passes the same cases, by the same names.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests, their helpers included"
-)]
+//! Stores within this process.
 
 use evento_runtime::conformance::Fixture;
 use evento_runtime::store::{MemoryStore, Sqlite, Store, StoreConfig, Stores};
+
+use super::Backend;
+
+pub(crate) fn backends() -> [Backend; 3] {
+    [
+        Backend { name: "memory", open: Ok(|| Box::pin(memory())) },
+        Backend { name: "sqlite", open: Ok(|| Box::pin(sqlite())) },
+        Backend { name: "mixed", open: Ok(|| Box::pin(memory_lock_sqlite_state())) },
+    ]
+}
 
 async fn memory() -> Fixture {
     let store = MemoryStore::new();
@@ -34,7 +36,3 @@ async fn memory_lock_sqlite_state() -> Fixture {
     let mix = |store: Store| Store { stores: Stores { lock: memory.store().stores.lock, ..store.stores }, ..store };
     Fixture::new(mix(open(&path).await), mix(open(&path).await), folder)
 }
-
-evento_runtime::conformance!(memory_store, crate::memory);
-evento_runtime::conformance!(sqlite_store, crate::sqlite);
-evento_runtime::conformance!(mixed, crate::memory_lock_sqlite_state);

@@ -1,0 +1,7 @@
+//! The log of PostgreSQL: appending without a global lock, and reading below the safe head.
+
+mod append;
+mod page;
+
+pub(crate) use append::{AppendSql, INNER, Savepoint, append_in};
+pub(crate) use page::{Page, PageSql, read_exact};

@@ -1,0 +1,218 @@
+//! Appending in one statement. Streams are kept apart by a unique index; who loses a race decides anew.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlx::Row as _;
+use sqlx::postgres::PgConnection;
+
+use crate::error::{AppendError, StoreError, StoreErrorKind};
+use crate::event::Position;
+use crate::source::sql::known::recognise;
+use crate::source::{Append, Appended, Expected};
+use crate::store::sql::names::Names;
+use crate::store::sql::postgres::{PostgresSession, failed, is_duplicate, now};
+use crate::store::sql::session::{Session as _, Value};
+use crate::store::sql::statements::Statements;
+
+/// How often a race for a stream is run again.
+const ROUNDS: usize = 100;
+
+/// The statements of appending.
+pub(crate) struct AppendSql {
+    insert: &'static str,
+    version: &'static str,
+    queue: &'static str,
+}
+
+/// Which events are taken, and the transaction id before any position: what the judging of holes relies on.
+const INSERT: &str = concat!(
+    "WITH begun AS MATERIALIZED (SELECT pg_current_xact_id() AS id), \
+     new AS MATERIALIZED (SELECT * FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], \
+     ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
+     AS u (id, name, context, key, nth, slice, content_type, metadata, payload, n)) \
+     INSERT INTO @event (position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
+     SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + coalesce((SELECT e.version \
+     FROM @event AS e WHERE e.context = r.context AND e.key = r.key ORDER BY e.version DESC LIMIT 1), 0), r.slice, ",
+    now!(),
+    ", r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (SELECT * FROM new ORDER BY n) AS r \
+     CROSS JOIN (SELECT ?::bigint AS version) AS expected \
+     WHERE expected.version IS NULL OR expected.version = coalesce((SELECT e.version FROM @event AS e, new AS f \
+     WHERE f.n = 1 AND e.context = f.context AND e.key = f.key ORDER BY e.version DESC LIMIT 1), 0) \
+     RETURNING position, version"
+);
+
+impl AppendSql {
+    pub(crate) fn rendered(names: &Names) -> Self {
+        Self {
+            insert: names.render(INSERT),
+            version: names.render("SELECT coalesce(max(version), 0) FROM @event WHERE context = ? AND key = ?"),
+            queue: names.render("SELECT pg_advisory_xact_lock(hashtextextended(? || ' ' || ? || '@', 0))"),
+        }
+    }
+}
+
+/// One try.
+enum Tried {
+    Stored(Appended),
+    /// The expected version was not there, or somebody was faster; nothing is stored.
+    Refused,
+    /// An id is there already; nothing is stored, and the transaction has failed.
+    KnownId,
+    /// Somebody was faster; nothing is stored, and the transaction has failed.
+    Overtaken,
+}
+
+/// What begins and ends a try within a transaction.
+pub(crate) struct Savepoint {
+    pub(crate) begin: &'static str,
+    pub(crate) keep: &'static str,
+    pub(crate) undo: &'static str,
+}
+
+/// Within the caller's transaction.
+pub(crate) const INNER: Savepoint = Savepoint {
+    begin: "SAVEPOINT evento_append",
+    keep: "RELEASE SAVEPOINT evento_append",
+    undo: "ROLLBACK TO SAVEPOINT evento_append; RELEASE SAVEPOINT evento_append",
+};
+
+/// Stores a batch, wholly or not at all. `savepoint`: how a try is undone; `None`: it undoes itself, as a single
+/// statement outside of a transaction does.
+pub(crate) async fn append_in(
+    connection: &mut PgConnection,
+    name: &Arc<str>,
+    prepared: bool,
+    sql: (&'static Statements, &AppendSql),
+    batch: &Append,
+    savepoint: Option<&Savepoint>,
+) -> Result<Appended, AppendError> {
+    let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
+    for round in 0..ROUNDS {
+        if let Some(savepoint) = savepoint {
+            PostgresSession::new(connection, name, prepared).run(savepoint.begin).await?;
+            // Who lost once queues up with the others of its stream.
+            if round > 0
+                && let Some(key) = &first.key
+            {
+                let values = [Value::Text(&first.context), Value::Text(key)];
+                PostgresSession::new(connection, name, prepared).execute(sql.1.queue, &values).await?;
+            }
+        }
+        let tried = try_once(connection, name, prepared, sql.1, batch).await;
+        if let Some(savepoint) = savepoint {
+            let end = if matches!(tried, Ok(Tried::Stored(_))) { savepoint.keep } else { savepoint.undo };
+            let ended = PostgresSession::new(connection, name, prepared).run(end).await;
+            if tried.is_ok() {
+                ended?;
+            }
+        }
+        let mut session = PostgresSession::new(connection, name, prepared);
+        match tried? {
+            Tried::Stored(appended) => return Ok(appended),
+            Tried::KnownId => {
+                if let Some(answer) = recognise(&mut session, sql.0, batch, i64::MAX).await? {
+                    return answer;
+                }
+                // The one who had it rolled back.
+            }
+            Tried::Refused | Tried::Overtaken => {
+                // A repeated append finds the version it made itself.
+                if let Some(answer) = recognise(&mut session, sql.0, batch, i64::MAX).await? {
+                    return answer;
+                }
+                let Some(key) = first.key.as_deref().filter(|_| batch.expected != Expected::Any) else { continue };
+                let values = [Value::Text(&first.context), Value::Text(key)];
+                let rows = session.fetch(sql.1.version, &values).await?;
+                let actual = rows.first().map_or(Ok(0), |row| row.count(0))?;
+                batch.expected.check(key, actual)?;
+            }
+        }
+    }
+    let busy = StoreError::new(StoreErrorKind::Busy, &**name);
+    Err(busy.detail(format!("{ROUNDS} races for a stream were lost")).into())
+}
+
+async fn try_once(
+    connection: &mut PgConnection,
+    name: &Arc<str>,
+    prepared: bool,
+    sql: &AppendSql,
+    batch: &Append,
+) -> Result<Tried, StoreError> {
+    let columns = Columns::of(batch);
+    let expected = match batch.expected {
+        Expected::Any => None,
+        Expected::New => Some(0),
+        Expected::Version(version) => Some(i64::try_from(version).unwrap_or(i64::MAX)),
+    };
+    let query = sqlx::query(sql.insert)
+        .persistent(prepared)
+        .bind(columns.ids)
+        .bind(columns.names)
+        .bind(columns.contexts)
+        .bind(columns.keys)
+        .bind(columns.nths)
+        .bind(columns.slices)
+        .bind(columns.content_types)
+        .bind(columns.metadata)
+        .bind(columns.payloads)
+        .bind(expected);
+    let rows = match query.fetch_all(&mut *connection).await {
+        Ok(rows) => rows,
+        Err(error) => {
+            return match is_duplicate(&error).as_deref() {
+                Some("evento_event_id") => Ok(Tried::KnownId),
+                Some("evento_event_stream") => Ok(Tried::Overtaken),
+                _ => Err(failed(name, error)),
+            };
+        }
+    };
+    let mut numbers = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let read = || Ok((row.try_get::<i64, _>(0)?, row.try_get::<Option<i64>, _>(1)?));
+        numbers.push(read().map_err(|error| failed(name, error))?);
+    }
+    let (Some(first), Some(last)) = (numbers.iter().min(), numbers.iter().max()) else { return Ok(Tried::Refused) };
+    let position = |number: i64| Position::from_u64(number.unsigned_abs());
+    let version = last.1.map(i64::unsigned_abs);
+    Ok(Tried::Stored(Appended::new(position(first.0), position(last.0), version, false)))
+}
+
+/// A batch by columns.
+#[derive(Default)]
+struct Columns<'a> {
+    ids: Vec<&'a [u8]>,
+    names: Vec<&'a str>,
+    contexts: Vec<&'a str>,
+    keys: Vec<Option<&'a str>>,
+    /// The number within its stream and batch, from 1.
+    nths: Vec<Option<i64>>,
+    slices: Vec<i64>,
+    content_types: Vec<&'a str>,
+    metadata: Vec<Option<&'a [u8]>>,
+    payloads: Vec<&'a [u8]>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a Append) -> Self {
+        let mut columns = Self::default();
+        let mut counts: HashMap<(&str, &str), i64> = HashMap::new();
+        for event in &batch.events {
+            columns.ids.push(event.id.as_uuid().as_bytes());
+            columns.names.push(&event.name);
+            columns.contexts.push(&event.context);
+            columns.keys.push(event.key.as_deref());
+            columns.nths.push(event.key.as_deref().map(|key| {
+                let count = counts.entry((&event.context, key)).or_default();
+                *count += 1;
+                *count
+            }));
+            columns.slices.push(event.slice().into());
+            columns.content_types.push(&event.content_type);
+            columns.metadata.push(Some(&*event.metadata).filter(|metadata| !metadata.is_empty()));
+            columns.payloads.push(&event.payload);
+        }
+        columns
+    }
+}

@@ -1,0 +1,95 @@
+//! The schema, and the rights on it.
+
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
+
+use super::server::PostgresServer;
+use super::session::PostgresSession;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::store::sql::server::Server as _;
+use crate::store::sql::session::{Session as _, Value};
+
+/// One file per step, applied in this order; never changed once released.
+const MIGRATIONS: [&str; 1] = [include_str!("../../../../migrations/postgres/0001_core.sql")];
+
+/// The oldest server with everything that is used.
+const OLDEST: u32 = 140_000;
+
+/// Several instances may start at once: one of them makes the tables, the others wait here.
+const QUEUE: &str = "SELECT pg_advisory_xact_lock(hashtextextended('evento migrations of ' || $1, 0))";
+
+/// Table and right of each that is missing.
+const MISSING: &str = "SELECT t.name || ': ' || t.rights FROM (VALUES ('@event', 'SELECT, INSERT'), \
+     ('@meta', 'SELECT, INSERT, UPDATE'), ('@consumer', 'SELECT, INSERT'), \
+     ('@lease', 'SELECT, INSERT, UPDATE'), ('@fence', 'SELECT, INSERT, UPDATE'), \
+     ('@checkpoint', 'SELECT, INSERT, UPDATE, DELETE'), \
+     ('@dead_letter', 'SELECT, INSERT, UPDATE, DELETE')) AS t (name, rights) \
+     WHERE NOT (SELECT bool_and(has_table_privilege(t.name, r)) FROM unnest(string_to_array(t.rights, ', ')) AS r) \
+     UNION ALL SELECT 'sequence @position: USAGE' \
+     WHERE NOT has_sequence_privilege('@position', 'USAGE')";
+
+/// Makes what is missing, in one transaction, and makes sure that everything can be read and written.
+pub(super) async fn prepare(server: &PostgresServer, schema: &str) -> Result<(), StoreError> {
+    let mut connection = server.connect().await?;
+    check_version(server, &connection)?;
+    server.begin(&mut connection).await?;
+    let migrated = migrate(server, &mut connection, schema).await;
+    if migrated.is_ok() {
+        server.commit(&mut connection).await?;
+    }
+    // Closing it rolls back.
+    connection.close().await.ok();
+    migrated
+}
+
+fn check_version(server: &PostgresServer, connection: &PgConnection) -> Result<(), StoreError> {
+    match connection.server_version_num() {
+        Some(version) if version < OLDEST => {
+            let detail = format!("PostgreSQL {}", version / 10_000);
+            Err(StoreError::new(StoreErrorKind::TooOld, &**server.name()).detail(detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn migrate(server: &PostgresServer, connection: &mut PgConnection, schema: &str) -> Result<(), StoreError> {
+    let mut session = PostgresSession::new(connection, server.name(), server.prepared());
+    session.run("SET LOCAL lock_timeout = 60000").await?;
+    let names = &server.names;
+    session.execute(QUEUE, &[Value::Text(schema)]).await?;
+    if session.fetch("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[Value::Text(schema)]).await?.is_empty() {
+        session.run(names.schema_statement("CREATE SCHEMA ")).await?;
+    }
+    let current = MIGRATIONS.len();
+    let found = version(&mut session, server).await?;
+    if found > current {
+        let detail = format!("schema {found}, this version knows {current}");
+        return Err(session.error(StoreErrorKind::NewerSchema).detail(detail));
+    }
+    for migration in &MIGRATIONS[found..] {
+        session.run(names.render(migration)).await?;
+    }
+    let missing = session.fetch(names.render(MISSING), &[]).await?;
+    if !missing.is_empty() {
+        let missing = missing.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+        let detail = format!("the user lacks rights: {}", missing.join("; "));
+        return Err(session.error(StoreErrorKind::Denied).detail(detail));
+    }
+    // Written even if it is the same: a server that takes no writes is found out now, not at the first event.
+    let text = current.to_string();
+    let upsert = "INSERT INTO @meta (name, value) VALUES ('schema', ?) \
+                  ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    session.execute(names.render(upsert), &[text.as_str().into()]).await?;
+    Ok(())
+}
+
+/// How many migrations the schema has seen.
+async fn version(session: &mut PostgresSession<'_>, server: &PostgresServer) -> Result<usize, StoreError> {
+    let table = server.names.render("SELECT to_regclass('@meta') IS NOT NULL");
+    if !session.fetch(table, &[]).await?.first().map_or(Ok(false), |row| row.flag(0))? {
+        return Ok(0);
+    }
+    let rows = session.fetch(server.names.render("SELECT value FROM @meta WHERE name = 'schema'"), &[]).await?;
+    let Some(row) = rows.first() else { return Ok(0) };
+    row.text(0)?.parse().map_err(|_| row.damaged(0))
+}

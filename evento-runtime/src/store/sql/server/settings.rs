@@ -1,0 +1,47 @@
+//! What a store on a server can be told, whatever the server.
+
+use std::time::Duration;
+
+use crate::error::{StoreError, StoreErrorKind};
+
+/// Sizes and times.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) writers: usize,
+    pub(crate) readers: usize,
+    pub(crate) lease: Duration,
+    pub(crate) renew: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { writers: 4, readers: 2, lease: Duration::from_secs(10), renew: None }
+    }
+}
+
+impl Settings {
+    /// A little less than a third, so that two renewals may fail.
+    pub(crate) fn renew_interval(&self) -> Duration {
+        self.renew.unwrap_or(self.lease * 3 / 10)
+    }
+
+    pub(crate) fn lease_milliseconds(&self) -> i64 {
+        i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Refuses what cannot work.
+    pub(crate) fn check(&self, name: &str) -> Result<(), StoreError> {
+        let problem = if self.writers == 0 {
+            "at least one writer is needed"
+        } else if self.readers == 0 {
+            "at least one reader is needed"
+        } else if self.lease.as_millis() == 0 || self.renew_interval() >= self.lease {
+            "a lease must be longer than the interval of its renewal"
+        } else if self.lease > Duration::from_secs(86_400) {
+            "a lease of more than a day"
+        } else {
+            return Ok(());
+        };
+        Err(StoreError::new(StoreErrorKind::Config, name).detail(problem))
+    }
+}

@@ -1,0 +1,283 @@
+//! The SPIs, each method a few lines: which connection, and which function of the store code.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use super::{Inner, Server, Wrap};
+use crate::clock::{Clock as _, SystemClock};
+use crate::error::{AppendError, StoreError};
+use crate::event::{Position, StoredEvent};
+use crate::identity::{ConsumerId, Epoch, OwnerId};
+use crate::source::Expected;
+use crate::source::sql::known::{emitting, fresh};
+use crate::source::sql::{number_of, position_of};
+use crate::source::{
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
+};
+use crate::store::LetterFilter;
+use crate::store::sql::statements::Statements;
+use crate::store::sql::{consumer, dead_letter, state};
+use crate::store::{
+    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, StoredDeadLetter,
+};
+
+/// A handle that engines use.
+pub(super) struct Spi<S: Server>(pub(super) Arc<Inner<S>>);
+
+#[async_trait]
+impl<S: Server> CloseStore for Spi<S> {
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[async_trait]
+impl<S: Server> EventSource for Spi<S> {
+    fn describe(&self) -> String {
+        self.0.server.name().to_string()
+    }
+
+    async fn fetch(
+        &self,
+        after: Option<&Position>,
+        limits: FetchLimits,
+        filter: &EventFilter,
+    ) -> Result<Batch, StoreError> {
+        let number = match after {
+            Some(after) => number_of(after).ok_or_else(|| foreign_position(self.0.server.name(), after))?,
+            None => 0,
+        };
+        S::fetch(&self.0, number, FetchLimits { events: limits.events.max(1), ..limits }, filter).await
+    }
+
+    async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
+        let mut numbers: Vec<_> = positions.iter().filter_map(number_of).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        S::read_exact(&self.0, numbers).await
+    }
+
+    async fn head(&self) -> Result<Option<Position>, StoreError> {
+        Ok(position_of(S::head(&self.0).await?))
+    }
+
+    async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
+        // Not the head: that may wait for a hole which the checkpoint has passed already.
+        Ok(PositionCheck::of_number(position, position_of(S::last(&self.0).await?).as_ref()))
+    }
+
+    fn wake(&self) -> watch::Receiver<u64> {
+        self.0.wake.subscribe()
+    }
+}
+
+#[async_trait]
+impl<S: Server> EventStore for Spi<S> {
+    async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
+        self.0.check_open()?;
+        S::append(&self.0, batch).await
+    }
+}
+
+impl<S: Server> Spi<S> {
+    async fn consumers_by(
+        &self,
+        statement: fn(&Statements) -> &'static str,
+        bundle: &str,
+    ) -> Result<Vec<ConsumerId>, StoreError> {
+        let bundle = bundle.to_owned();
+        let list = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            let statement = statement(server.sql());
+            Box::pin(async move { consumer::list(&mut *server.session(connection), statement, &bundle).await })
+        });
+        list.await
+    }
+}
+
+#[async_trait]
+impl<S: Server> ConsumerStateStore for Spi<S> {
+    fn atomic(&self) -> bool {
+        true
+    }
+
+    async fn load(&self, consumer: &ConsumerId) -> Result<ConsumerState, StoreError> {
+        let consumer = consumer.clone();
+        let load = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move { state::load(&mut *server.session(connection), server.sql(), &consumer).await })
+        });
+        load.await
+    }
+
+    async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
+        self.0.check_open()?;
+        let (lease, known) = (lease.clone(), self.0.number(&lease.consumer));
+        let (consumer, now) = (lease.consumer.clone(), SystemClock.now());
+        let settle = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move {
+                let mut session = server.session(connection);
+                let number = match known {
+                    Some(number) => number,
+                    None => consumer::ensure_id(&mut *session, server.sql(), &lease.consumer).await?,
+                };
+                state::settle(&mut *session, server.sql(), number, &lease, &settlement, now).await?;
+                let fresh = fresh(&mut *session, server.sql(), &settlement.emitted).await?;
+                drop(session);
+                let emits = !fresh.is_empty();
+                if emits {
+                    let batch = Append { expected: Expected::Any, events: fresh };
+                    let appended = server.append_within(connection, &batch).await;
+                    appended.map_err(|error| emitting(error, server.name()))?;
+                }
+                Ok::<_, StoreError>((number, emits))
+            })
+        });
+        let (number, emits) = settle.await?;
+        if emits {
+            self.0.announce_append();
+        }
+        if known.is_none() {
+            self.0.remember(&consumer, number);
+        }
+        Ok(())
+    }
+
+    async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {
+        self.0.check_open()?;
+        let consumer = consumer.clone();
+        let set = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move {
+                let mut session = server.session(connection);
+                let number = consumer::ensure_id(&mut *session, server.sql(), &consumer).await?;
+                state::set_enabled(&mut *session, server.sql(), number, enabled).await
+            })
+        });
+        set.await
+    }
+
+    async fn paused(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        self.consumers_by(|sql| sql.paused, bundle).await
+    }
+
+    async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        self.consumers_by(|sql| sql.consumers, bundle).await
+    }
+
+    async fn forget(&self, bundle: &str, component: &str, version: u32) -> Result<usize, StoreError> {
+        self.0.check_open()?;
+        let (bundle, component) = (bundle.to_owned(), component.to_owned());
+        let forget = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move {
+                state::forget(&mut *server.session(connection), server.sql(), &bundle, &component, version).await
+            })
+        });
+        forget.await
+    }
+}
+
+#[async_trait]
+impl<S: Server> ConsumerLock for Spi<S> {
+    fn owner(&self) -> OwnerId {
+        self.0.owner
+    }
+
+    fn lease_duration(&self) -> Duration {
+        self.0.settings.lease
+    }
+
+    fn renew_interval(&self) -> Duration {
+        self.0.settings.renew_interval()
+    }
+
+    async fn acquire(&self, consumer: &ConsumerId, above: Epoch) -> Result<Option<Lease>, StoreError> {
+        self.0.check_open()?;
+        let (inner, consumer) = (Arc::clone(&self.0), consumer.clone());
+        // One task for all its steps: what was claimed is fenced, or given back.
+        self.0.background.run(async move { inner.acquire(consumer, above).await }).await
+    }
+
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<bool>, StoreError> {
+        self.0.check_open()?;
+        let inner = &self.0;
+        let pair = |lease: &Lease| {
+            let number = inner.number(&lease.consumer).filter(|_| lease.owner == inner.owner)?;
+            Some((number, lease.epoch.0))
+        };
+        let pairs: Vec<_> = leases.iter().map(pair).collect();
+        let known: Vec<_> = pairs.iter().copied().flatten().collect();
+        if known.is_empty() {
+            return Ok(vec![false; leases.len()]);
+        }
+        let settings = &inner.settings;
+        let renewed = inner.renewal.renew(inner.owner, &known, settings.lease_milliseconds(), settings.lease).await?;
+        Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+        self.0.check_open()?;
+        let (lease, known) = (lease.clone(), self.0.number(&lease.consumer));
+        // Nobody but this owner's store has given it out, and that knows its number.
+        match known {
+            Some(number) => self.0.give_back(number, &lease).await,
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl<S: Server> DeadEventQueue for Spi<S> {
+    async fn list(
+        &self,
+        consumer: &ConsumerId,
+        after: Option<&Position>,
+        limit: usize,
+    ) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let (consumer, after) = (consumer.clone(), after.cloned());
+        let list = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move {
+                let mut session = server.session(connection);
+                dead_letter::list(&mut *session, server.sql(), &consumer, after.as_ref(), false, limit).await
+            })
+        });
+        list.await
+    }
+
+    async fn request(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        self.0.check_open()?;
+        let (consumer, which) = (consumer.clone(), which.clone());
+        let request = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move {
+                dead_letter::request(&mut *server.session(connection), server.sql(), &consumer, &which).await
+            })
+        });
+        request.await
+    }
+
+    async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let consumer = consumer.clone();
+        let list = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move {
+                let mut session = server.session(connection);
+                dead_letter::list(&mut *session, server.sql(), &consumer, None, true, limit).await
+            })
+        });
+        list.await
+    }
+
+    async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        self.consumers_by(|sql| sql.wanted, bundle).await
+    }
+
+    async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
+        let consumer = consumer.clone();
+        let count = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move { dead_letter::count(&mut *server.session(connection), server.sql(), &consumer).await })
+        });
+        count.await
+    }
+}

@@ -1,0 +1,63 @@
+//! The statements that only servers need, and the rendering of all of them.
+
+use crate::store::sql::names::Names;
+use crate::store::sql::statements::{Chunked, Statements};
+
+/// Ownership where several may write at once.
+pub(crate) struct ServerStatements {
+    /// consumer. Makes sure that there is a row to lock.
+    pub(crate) seed_lease: &'static str,
+    /// consumer → the columns of [`Statements::lease`]; locks the row until the end of the transaction.
+    pub(crate) lock_lease: &'static str,
+    /// milliseconds from now, owner, JSON of `[consumer, epoch]` pairs. Answers consumer and epoch of those still
+    /// held, unless `renewed` does.
+    pub(crate) renew: &'static str,
+    /// owner, JSON of `[consumer, epoch]` pairs → consumer and epoch of those still held.
+    pub(crate) renewed: Option<&'static str>,
+}
+
+impl ServerStatements {
+    pub(crate) fn rendered(&self, names: &Names) -> &'static Self {
+        Box::leak(Box::new(Self {
+            seed_lease: names.render(self.seed_lease),
+            lock_lease: names.render(self.lock_lease),
+            renew: names.render(self.renew),
+            renewed: self.renewed.map(|sql| names.render(sql)),
+        }))
+    }
+}
+
+/// The statements of a dialect with the names of one store.
+pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
+    let one = |template: &'static str| names.render(template);
+    let several = |chunked: &Chunked| chunked.map(|(rows, template)| (rows, names.render(template)));
+    Box::leak(Box::new(Statements {
+        events_by_id: several(&sql.events_by_id),
+        consumer_id: one(sql.consumer_id),
+        insert_consumer: one(sql.insert_consumer),
+        consumers: one(sql.consumers),
+        paused: one(sql.paused),
+        fence: one(sql.fence),
+        share_fence: sql.share_fence.map(one),
+        put_checkpoint: one(sql.put_checkpoint),
+        put_errors: one(sql.put_errors),
+        put_started: one(sql.put_started),
+        put_enabled: one(sql.put_enabled),
+        touch_checkpoint: one(sql.touch_checkpoint),
+        started: one(sql.started),
+        state: one(sql.state),
+        owned: one(sql.owned),
+        forget_letters: one(sql.forget_letters),
+        forget_checkpoints: one(sql.forget_checkpoints),
+        put_letter: one(sql.put_letter),
+        letters: one(sql.letters),
+        count_letters: one(sql.count_letters),
+        request_letters: one(sql.request_letters),
+        resolve_letter: one(sql.resolve_letter),
+        wanted: one(sql.wanted),
+        lease: one(sql.lease),
+        fence_epoch: one(sql.fence_epoch),
+        put_lease: one(sql.put_lease),
+        free_lease: one(sql.free_lease),
+    }))
+}
