@@ -34,7 +34,8 @@
 //!   executors. A stop that ends within its deadline loses nothing.
 //! - After a crash at most a [window](BundleBuilder::window) of events is handled again.
 //! - On executors that keep key order, an event starts only after the one before it of its key is settled.
-//! - A key that is busy or waits for another attempt stops no other key.
+//! - A key that is busy or waits for another attempt stops no other key, as long as what waits behind it fits the
+//!   [look-ahead](BundleBuilder::look_ahead).
 //! - A named executor never runs more handlers than its capacity, over all consumers that name it.
 //! - One process owns a consumer at a time; a write of an ownership that is over changes nothing.
 //! - A dead letter is stored before the checkpoint passes its event, with the bytes of the event.
