@@ -81,7 +81,9 @@ impl<S: Server> EventSource for Spi<S> {
 impl<S: Server> EventStore for Spi<S> {
     async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
         self.0.check_open()?;
-        S::append(&self.0, batch).await
+        let inner = Arc::clone(&self.0);
+        // Whoever stops waiting does not keep others from being told.
+        self.0.background.run(async move { S::append(&inner, batch).await }).await
     }
 }
 
