@@ -85,9 +85,9 @@ pub mod __private;
 extern crate self as evento_runtime;
 
 pub use async_trait::async_trait;
-pub use bundle::{Bundle, BundleBuilder, LaunchError, Running, shutdown_signal};
+pub use bundle::{Bundle, BundleBuilder, Error, LaunchError, Result, RunError, Running, shutdown_signal};
 pub use context::{Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Stop};
-pub use error::{AdminError, AppendError, BoxError, Error, Result, RunError, StoreError, StoreErrorKind};
+pub use error::{AdminError, AppendError, BoxError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;
 #[cfg(feature = "macros")]

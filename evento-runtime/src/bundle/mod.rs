@@ -40,6 +40,7 @@
 mod blueprint;
 mod builder;
 mod discover;
+mod error;
 mod launch;
 mod plan;
 mod report;
@@ -51,6 +52,7 @@ mod style;
 mod text;
 
 pub use builder::{BundleBuilder, DEFAULT_STOP_DEADLINE};
+pub use error::{Error, Result, RunError};
 pub use plan::Plan;
 pub use report::{LaunchError, Problem};
 pub use running::Running;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 
+use super::error::RunError;
 use super::report::Problem;
 use crate::component::Component;
 use crate::consumer::{ConsumerStatus, EngineEvent};
 use crate::engine::{ConsumerHandle, EngineSupervisor};
-use crate::error::RunError;
 use crate::store::Store;
 
 /// A bundle whose consumers run.
@@ -79,7 +79,7 @@ impl Running {
     /// connections they may still use are left to the end of the process.
     pub async fn stop(self, deadline: Duration) -> Result<(), RunError> {
         let Self { name, store, supervisor, .. } = self;
-        let stopped = supervisor.stop(deadline).await;
+        let stopped = supervisor.stop(deadline).await.map_err(RunError::from);
         match &stopped {
             // A pool waits for connections that are out: stragglers would hold up the end past the deadline.
             Err(RunError::Stragglers { .. }) => {}

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::blueprint::Blueprint;
+use super::error::RunError;
 use super::launch::{self, Stored};
 use super::report::{LaunchError, Problem, Report};
 use super::running::{Running, close};
@@ -13,7 +14,7 @@ use super::{Bundle, Parts};
 use crate::component::ComponentDef;
 use crate::context::MissingDependency;
 use crate::engine::{EngineSupervisor, SupervisorConfig};
-use crate::error::{RunError, StoreError};
+use crate::error::StoreError;
 use crate::outcome::Classifier;
 use crate::source::PositionCheck;
 use crate::store::Store;
@@ -36,7 +37,7 @@ impl Bundle {
         if waits {
             match running.supervisor.ready().await {
                 Ok(()) => {}
-                Err(error) => return Err(give_up(running, error).await),
+                Err(error) => return Err(give_up(running, error.into()).await),
             }
         }
         Ok(running)
@@ -82,7 +83,7 @@ impl Bundle {
             match ready {
                 None => {}
                 Some(Ok(())) => until.await,
-                Some(Err(error)) => return Err(give_up(running, error).await),
+                Some(Err(error)) => return Err(give_up(running, error.into()).await),
             }
         }
         running.stop(deadline).await

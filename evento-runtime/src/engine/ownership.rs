@@ -8,13 +8,14 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::{oneshot, watch};
 
+use super::error::EngineError;
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::component::HookDef;
 use crate::consumer::command::{Command, Commands, Reply};
 use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
 use crate::context::{ConsumerScope, Stop};
-use crate::error::{AdminError, BoxError, RunError, StoreError, StoreErrorKind};
+use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::policy::RetryPolicy;
 use crate::source::PositionCheck;
@@ -40,7 +41,7 @@ pub(super) struct Ownership {
     /// The ownership there is, for whoever has to give it back if this loop dies.
     pub(super) owned: Arc<Mutex<Option<Lease>>>,
     /// Told once: it works, it stands by, or its hook refused.
-    pub(super) begun: Option<oneshot::Sender<Result<(), RunError>>>,
+    pub(super) begun: Option<oneshot::Sender<Result<(), EngineError>>>,
 }
 
 enum Acquired {
@@ -138,7 +139,7 @@ impl Ownership {
         });
     }
 
-    fn tell(&mut self, result: Result<(), RunError>) {
+    fn tell(&mut self, result: Result<(), EngineError>) {
         if let Some(begun) = self.begun.take() {
             // A supervisor that does not listen any more is stopping.
             let _ = begun.send(result);
@@ -190,7 +191,7 @@ impl Ownership {
             };
             if let Err(source) = ran {
                 let plan = &self.config.plan;
-                let error = RunError::OnStart {
+                let error = EngineError::OnStart {
                     hook: format!("{}::{}", plan.id.component, hook.method),
                     component: plan.id.component.to_string(),
                     source,

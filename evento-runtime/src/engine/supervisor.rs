@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::ConsumerPlan;
 use super::desired::Desired;
+use super::error::EngineError;
 use super::handle::ConsumerHandle;
 use super::ownership::Ownership;
 use crate::clock::SharedClock;
@@ -21,7 +22,6 @@ use crate::cluster::Keeper;
 use crate::consumer::command::{self, Commands};
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
-use crate::error::RunError;
 use crate::event::Position;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
@@ -62,7 +62,7 @@ pub struct SupervisorConfig {
 struct Running {
     handle: ConsumerHandle,
     task: JoinHandle<Vec<String>>,
-    begun: Option<oneshot::Receiver<Result<(), RunError>>>,
+    begun: Option<oneshot::Receiver<Result<(), EngineError>>>,
     wait_for_head: bool,
 }
 
@@ -86,7 +86,7 @@ impl EngineSupervisor {
     ///
     /// # Cancel safety
     /// Dropping the future stops what was started.
-    pub async fn start(config: SupervisorConfig) -> Result<Self, RunError> {
+    pub async fn start(config: SupervisorConfig) -> Result<Self, EngineError> {
         let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock))?);
         let (stop, stop_signal) = watch::channel(StopPhase::Run);
         let tasks = Tasks::default();
@@ -151,7 +151,7 @@ impl EngineSupervisor {
         let begun = tokio::select! {
             biased;
             begun = supervisor.all_begun() => begun,
-            _ = wanted.changed() => Err(RunError::GivenUp),
+            _ = wanted.changed() => Err(EngineError::GivenUp),
         };
         match begun {
             Ok(()) => Ok(supervisor),
@@ -163,7 +163,7 @@ impl EngineSupervisor {
         }
     }
 
-    async fn all_begun(&mut self) -> Result<(), RunError> {
+    async fn all_begun(&mut self) -> Result<(), EngineError> {
         let begun = self.consumers.iter_mut().filter_map(|consumer| consumer.begun.take());
         // A task that died before it said anything is begun again by its supervision.
         let begun = begun.map(|begun| async { begun.await.unwrap_or(Ok(())) });
@@ -174,7 +174,7 @@ impl EngineSupervisor {
     ///
     /// # Errors
     /// The log cannot be read.
-    pub async fn ready(&self) -> Result<(), RunError> {
+    pub async fn ready(&self) -> Result<(), EngineError> {
         if !self.consumers.iter().any(|consumer| consumer.wait_for_head) {
             return Ok(());
         }
@@ -218,12 +218,12 @@ impl EngineSupervisor {
     /// No handler starts after this; running ones finish within `deadline`; then checkpoint, release, close.
     ///
     /// # Errors
-    /// [`RunError::Stragglers`]: the deadline came first; no outcome is recorded for them, and their leases are left
+    /// [`EngineError::Stragglers`]: the deadline came first; no outcome is recorded for them, and their leases are left
     /// to expire.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the stop to go on by itself.
-    pub async fn stop(mut self, deadline: Duration) -> Result<(), RunError> {
+    pub async fn stop(mut self, deadline: Duration) -> Result<(), EngineError> {
         let deadline = Instant::now() + deadline;
         self.stop.send_replace(StopPhase::Drain);
         let mut left: BTreeMap<String, JoinHandle<Vec<String>>> = std::mem::take(&mut self.consumers)
@@ -255,7 +255,7 @@ impl EngineSupervisor {
         }
         stragglers.sort();
         tracing::warn!(bundle = self.bundle, stragglers = stragglers.join(", "), "stopped at the deadline");
-        Err(RunError::Stragglers { stragglers })
+        Err(EngineError::Stragglers { stragglers })
     }
 
     async fn end_keeper(&mut self) {
@@ -336,7 +336,7 @@ async fn supervise(
     locks: Arc<dyn ConsumerLock>,
     keeper: Arc<Keeper>,
     asked: Commands,
-    tell: oneshot::Sender<Result<(), RunError>>,
+    tell: oneshot::Sender<Result<(), EngineError>>,
 ) -> Vec<String> {
     let mut begun = Some(tell);
     let mut commands = Some(asked);
