@@ -20,6 +20,7 @@ use crate::interceptor::{Interceptor, Invocation};
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
 use crate::source::PreparedEvent;
 use crate::store::{MAX_ERROR_TEXT, error_text};
+use crate::task::panic_text;
 
 /// A poll longer than this holds up everything else on its thread.
 const SLOW_POLL: Duration = Duration::from_millis(100);
@@ -129,11 +130,7 @@ impl Caller {
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> AttemptError {
-    let message = panic
-        .downcast_ref::<&'static str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is not text".to_owned());
+    let message = panic_text(panic.as_ref()).to_owned();
     // A payload whose `Drop` panics is no reason to lose the event.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
     let text = error_text(&Panicked(message), MAX_ERROR_TEXT);

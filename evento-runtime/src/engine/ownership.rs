@@ -1,6 +1,5 @@
 //! One consumer over time: wait for the ownership, work while it lasts, give it back.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +20,7 @@ use crate::policy::RetryPolicy;
 use crate::source::PositionCheck;
 use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
 use crate::sync::{Mutex, lock};
+use crate::task::panic_text;
 
 /// How often a consumer asks whether its owner is gone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -270,7 +270,7 @@ impl Ownership {
             .tasks
             .run(async move {
                 let called = AssertUnwindSafe(async { (hook.invoke)(scope).await }).catch_unwind().await;
-                called.map_err(|panic| format!("it panicked: {}", text_of(panic.as_ref())))??;
+                called.map_err(|panic| format!("it panicked: {}", panic_text(panic.as_ref())))??;
                 let settlement = Settlement { started: true, ..Settlement::default() };
                 Ok(state.settle(&lease, settlement).await?)
             })
@@ -292,11 +292,6 @@ impl Ownership {
                 "the ownership could not be given back; it will expire");
         }
     }
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&'static str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is not text")
 }
 
 async fn recv(commands: &mut Option<Commands>) -> Option<Command> {

@@ -225,7 +225,6 @@ impl EngineSupervisor {
     /// Dropping the future leaves the stop to go on by itself.
     pub async fn stop(mut self, deadline: Duration) -> Result<(), EngineError> {
         let deadline = Instant::now() + deadline;
-        self.stop.send_replace(StopPhase::Drain);
         let mut left: BTreeMap<String, JoinHandle<Vec<String>>> = std::mem::take(&mut self.consumers)
             .into_iter()
             .map(|consumer| (consumer.handle.id.to_string(), consumer.task))

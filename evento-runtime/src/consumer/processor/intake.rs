@@ -6,7 +6,9 @@ use tokio::time::Instant;
 
 use super::start::cover;
 use super::{ConsumerProcessor, Delivery, Lane, Stage};
+use crate::consumer::delivery::DeliveryNo;
 use crate::consumer::feed::{FeedEvent, Page};
+use crate::event::StoredEvent;
 use crate::policy::{RetryPlan, RetryPolicy};
 use crate::source::{Batch, FetchLimits};
 
@@ -60,29 +62,7 @@ impl ConsumerProcessor {
             let cover = cover(self.plan.mode, lane);
             // What was read before is in here already, or settled.
             let Some(number) = self.log.push(&event.position, cover) else { continue };
-            let ordered = match lane {
-                Lane::Inline => false,
-                Lane::Executor(lane) => self.executors[lane].keeps_key_order(),
-            };
-            let key = event.key.clone().filter(|_| ordered);
-            self.pending += 1;
-            self.pending_bytes += event.weight();
-            self.dispatch.push(number, lane, key.clone());
-            let event = Arc::new(event);
-            self.deliveries.insert(
-                number,
-                Delivery {
-                    event,
-                    handler,
-                    key,
-                    retry: RetryPlan::default(),
-                    stage: Stage::Pending,
-                    hold: None,
-                    first_failed_at: None,
-                    began: None,
-                    skip: false,
-                },
-            );
+            self.enqueue(number, handler, Arc::new(event));
         }
         if let Some(read_to) = &batch.read_to {
             let gone = self.log.note_read_to(read_to);
@@ -91,5 +71,31 @@ impl ConsumerProcessor {
                     "events that were open have no handler any more and are passed; a changed set of handlers wants a new version");
             }
         }
+    }
+    /// Into the queue of its key, where its lane keeps one.
+    pub(super) fn enqueue(&mut self, number: DeliveryNo, handler: usize, event: Arc<StoredEvent>) {
+        let lane = self.lanes[handler];
+        let ordered = match lane {
+            Lane::Inline => false,
+            Lane::Executor(lane) => self.executors[lane].keeps_key_order(),
+        };
+        let key = event.key.clone().filter(|_| ordered);
+        self.pending += 1;
+        self.pending_bytes += event.weight();
+        self.dispatch.push(number, lane, key.clone());
+        self.deliveries.insert(
+            number,
+            Delivery {
+                event,
+                handler,
+                key,
+                retry: RetryPlan::default(),
+                stage: Stage::Pending,
+                hold: None,
+                first_failed_at: None,
+                began: None,
+                skip: false,
+            },
+        );
     }
 }

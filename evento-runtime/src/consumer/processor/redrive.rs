@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{ConsumerProcessor, Delivery, Lane, Stage};
+use super::ConsumerProcessor;
 use crate::consumer::delivery::REDRIVEN;
 use crate::consumer::settle::Part;
 use crate::error::StoreError;
-use crate::policy::RetryPlan;
 use crate::store::{DeadLetter, StoredDeadLetter};
 
 /// Letters open at once: live events keep nearly everything.
@@ -43,30 +42,7 @@ impl ConsumerProcessor {
             let unmarked = DeadLetter { attempts: 0, ..letter.letter };
             return self.settler.add(number, Part::DeadLetter(Box::new(unmarked)));
         };
-        let event = letter.letter.event;
-        let lane = self.lanes[handler];
-        let ordered = match lane {
-            Lane::Inline => false,
-            Lane::Executor(lane) => self.executors[lane].keeps_key_order(),
-        };
-        let key = event.key.clone().filter(|_| ordered);
         self.redriven += 1;
-        self.pending += 1;
-        self.pending_bytes += event.weight();
-        self.dispatch.push(number, lane, key.clone());
-        self.deliveries.insert(
-            number,
-            Delivery {
-                event,
-                handler,
-                key,
-                retry: RetryPlan::default(),
-                stage: Stage::Pending,
-                hold: None,
-                first_failed_at: None,
-                began: None,
-                skip: false,
-            },
-        );
+        self.enqueue(number, handler, letter.letter.event);
     }
 }
