@@ -72,6 +72,7 @@ impl ConsumerProcessor {
             }
         }
     }
+
     /// Into the queue of its key, where its lane keeps one.
     pub(super) fn enqueue(&mut self, number: DeliveryNo, handler: usize, event: Arc<StoredEvent>) {
         let lane = self.lanes[handler];
