@@ -17,8 +17,8 @@ pub use inventory;
 pub use std::string::String;
 
 pub use crate::component::{
-    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Location, OpenComponent,
-    Registered,
+    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Kind, Location, OpenComponent,
+    Registered, SagaHandlerDef,
 };
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
@@ -60,7 +60,7 @@ pub struct Origin {
 /// A projector; what it does not say is left open.
 #[must_use]
 pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, origin: Origin) -> ComponentDef {
-    ComponentDef::projector::<C>(name, version, build, origin.location).origin(origin.package, origin.module)
+    ComponentDef::new::<C>(Kind::Projector, name, version, build, origin.location).origin(origin.package, origin.module)
 }
 
 /// A handler; what it does not say is left open.

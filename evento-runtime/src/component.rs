@@ -12,7 +12,7 @@ use crate::deps::{Deps, Need};
 use crate::error::BoxError;
 use crate::event::EventArgument;
 use crate::outcome::HandlerResult;
-use crate::policy::CheckpointMode;
+use crate::policy::{CheckpointMode, StartFrom};
 
 /// A projector, saga or observer type: what `#[projector]` implements.
 #[diagnostic::on_unimplemented(
@@ -39,12 +39,18 @@ pub trait OpenComponent: Component {}
 pub enum Kind {
     /// Keeps a read model. Starts at the beginning of the log.
     Projector,
+    /// Keeps the state of processes, one instance for what its events have in common. Starts at the head of the log.
+    Saga,
+    /// Has effects elsewhere. Starts at the head of the log.
+    Observer,
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Projector => "projector",
+            Self::Saga => "saga",
+            Self::Observer => "observer",
         })
     }
 }
@@ -95,6 +101,8 @@ pub struct ComponentDef {
     pub type_id: TypeId,
     /// For messages.
     pub type_name: fn() -> &'static str,
+    /// Where it begins; `None`: not said.
+    pub start: Option<StartFrom>,
     /// Whether the bundle's start waits until it has settled what was there; `None`: not said.
     pub wait_for_head: Option<bool>,
     /// Context patterns; empty: not said, which means all.
@@ -105,6 +113,8 @@ pub struct ComponentDef {
     pub build: Build,
     /// The `#[on_start]` hook.
     pub on_start: Option<HookDef>,
+    /// The `#[on_reset]` hook.
+    pub on_reset: Option<HookDef>,
     /// Handlers of the `impl` block; empty for function style.
     pub handlers: &'static [HandlerDef],
     /// Whether free functions may join it.
@@ -120,21 +130,29 @@ pub struct ComponentDef {
 }
 
 impl ComponentDef {
-    /// A projector of type `C`; what it does not say is left open.
+    /// A component of type `C`; what it does not say is left open.
     #[must_use]
-    pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, location: Location) -> Self {
+    pub const fn new<C: Component>(
+        kind: Kind,
+        name: &'static str,
+        version: u32,
+        build: Build,
+        location: Location,
+    ) -> Self {
         Self {
-            kind: Kind::Projector,
+            kind,
             name,
             version,
             type_id: TypeId::of::<C>(),
             type_name: std::any::type_name::<C>,
+            start: None,
             wait_for_head: None,
             contexts: &[],
             checkpoint: None,
             open: matches!(build, Build::Unit),
             build,
             on_start: None,
+            on_reset: None,
             handlers: &[],
             docs: "",
             location,
@@ -147,7 +165,14 @@ impl ComponentDef {
     #[doc(hidden)]
     #[must_use]
     pub const fn unsound<C: Component>() -> Self {
-        Self::projector::<C>("", 0, Build::Unit, Location { file: "", line: 0 })
+        Self::new::<C>(Kind::Projector, "", 0, Build::Unit, Location { file: "", line: 0 })
+    }
+
+    /// Says where it begins.
+    #[must_use]
+    pub const fn start(mut self, start: StartFrom) -> Self {
+        self.start = Some(start);
+        self
     }
 
     /// Says whether the start waits for it.
@@ -175,6 +200,13 @@ impl ComponentDef {
     #[must_use]
     pub const fn on_start(mut self, hook: HookDef) -> Self {
         self.on_start = Some(hook);
+        self
+    }
+
+    /// Sets its hook for going back.
+    #[must_use]
+    pub const fn on_reset(mut self, hook: HookDef) -> Self {
+        self.on_reset = Some(hook);
         self
     }
 
@@ -260,6 +292,17 @@ pub enum Invoke {
     Blocking(fn(HandlerContext) -> HandlerResult),
 }
 
+/// What only handlers of sagas have.
+#[derive(Clone, Copy)]
+pub struct SagaHandlerDef {
+    /// Whether it begins an instance where there is none.
+    pub init: bool,
+    /// What instances are found by: `order_id`.
+    pub property: &'static str,
+    /// The value of it in an event; `None` where the event has none. Decodes the event.
+    pub value: fn(&HandlerContext) -> Result<Option<String>, BoxError>,
+}
+
 /// One handler. Built by `const` methods, so that generated code stays one call.
 #[derive(Clone, Copy)]
 pub struct HandlerDef {
@@ -281,6 +324,8 @@ pub struct HandlerDef {
     pub needs: &'static [&'static [Need]],
     /// Calls it.
     pub invoke: Invoke,
+    /// For sagas only.
+    pub saga: Option<SagaHandlerDef>,
     /// Its doc text.
     pub docs: &'static str,
     /// Where its name stands.
@@ -305,11 +350,19 @@ impl HandlerDef {
             max_delay: None,
             needs: &[],
             invoke,
+            saga: None,
             docs: "",
             location,
             package: "",
             module: "",
         }
+    }
+
+    /// Makes it a handler of a saga.
+    #[must_use]
+    pub const fn saga(mut self, saga: SagaHandlerDef) -> Self {
+        self.saga = Some(saga);
+        self
     }
 
     /// Names its executor.

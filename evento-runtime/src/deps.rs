@@ -9,26 +9,46 @@ use std::sync::Arc;
 pub struct Need {
     type_id: TypeId,
     type_name: fn() -> &'static str,
-    local: bool,
+    from: From,
+}
+
+/// Who has to give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Bundle,
+    Interceptor,
+    Saga,
 }
 
 impl Need {
     /// The need for a provided value of type `T`.
     #[must_use]
     pub const fn of<T: 'static>() -> Self {
-        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, local: false }
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, from: From::Bundle }
     }
 
     /// The need for a value that an interceptor puts for each attempt.
     #[must_use]
     pub const fn local<T: 'static>() -> Self {
-        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, local: true }
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, from: From::Interceptor }
+    }
+
+    /// The need for something that only a saga has.
+    #[must_use]
+    pub const fn saga<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, from: From::Saga }
     }
 
     /// Whether an interceptor has to put it, rather than `.provide(..)`.
     #[must_use]
     pub const fn is_local(&self) -> bool {
-        self.local
+        matches!(self.from, From::Interceptor)
+    }
+
+    /// Whether only a saga has it.
+    #[must_use]
+    pub const fn is_of_saga(&self) -> bool {
+        matches!(self.from, From::Saga)
     }
 
     /// The type, as a map key.

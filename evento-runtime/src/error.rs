@@ -34,6 +34,8 @@ pub enum StoreErrorKind {
     Connection,
     /// The write came from an ownership that is over: a later epoch exists.
     Fenced,
+    /// Another row has what must be unique, such as a saga's association.
+    Conflict,
     /// Stored bytes cannot be understood.
     Corrupt,
     /// A setting of the store is not usable.
@@ -71,6 +73,7 @@ impl StoreErrorKind {
             }
             Self::Connection => "lost its connection; the outcome of what was under way is unknown",
             Self::Fenced => "refused a write of an ownership that is over; another instance owns the consumer now",
+            Self::Conflict => "has another row of what must be unique",
             Self::Corrupt => "holds bytes that cannot be understood",
             Self::Config => "has a setting that cannot be used",
             Self::WriterHeld => {

@@ -19,6 +19,8 @@ pub enum Flow {
     DeadLetter(String),
     /// Count a failed attempt and try again after this delay instead of the configured one.
     RetryAfter(Duration),
+    /// Handled, and the saga has ended. From any other component it is a failure.
+    Complete,
 }
 
 /// How a failure is treated. The table in the crate documentation says how class and checkpoint mode combine.

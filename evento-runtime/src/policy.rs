@@ -26,6 +26,25 @@ impl fmt::Display for CheckpointMode {
     }
 }
 
+/// Where a consumer begins that has no checkpoint yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StartFrom {
+    /// At the first event of the log. The default of projectors.
+    Beginning,
+    /// Behind the last event there is when it first runs. The default of sagas and observers.
+    Head,
+}
+
+impl fmt::Display for StartFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Beginning => "beginning",
+            Self::Head => "head",
+        })
+    }
+}
+
 /// How often and how fast a failed event is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {

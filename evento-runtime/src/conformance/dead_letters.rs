@@ -15,7 +15,7 @@ async fn put(store: &Store, consumer: &ConsumerId, letters: Vec<DeadLetter>) {
 }
 
 async fn list(store: &Store, consumer: &ConsumerId) -> Vec<DeadLetter> {
-    let letters = store.stores.dead_letters.list(consumer, None, 1_000).await.unwrap();
+    let letters = store.stores.dead_letters.list(consumer, &LetterFilter::all(), None, 1_000).await.unwrap();
     assert!(letters.iter().all(|letter| letter.consumer == *consumer));
     letters.into_iter().map(|stored| stored.letter).collect()
 }
@@ -115,11 +115,11 @@ pub async fn letters_are_listed_in_order(fixture: Fixture) {
     let numbers = |letters: Vec<crate::store::StoredDeadLetter>| -> Vec<u64> {
         letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect()
     };
-    assert_eq!(numbers(queue.list(a, None, 3).await.unwrap()), [1, 2, 256]);
+    assert_eq!(numbers(queue.list(a, &LetterFilter::all(), None, 3).await.unwrap()), [1, 2, 256]);
     let after = Position::from_u64(256);
-    assert_eq!(numbers(queue.list(a, Some(&after), 3).await.unwrap()), [300, 70_000]);
-    assert_eq!(numbers(queue.list(a, None, usize::MAX).await.unwrap()).len(), 5);
-    assert!(queue.list(a, None, 0).await.unwrap().is_empty());
+    assert_eq!(numbers(queue.list(a, &LetterFilter::all(), Some(&after), 3).await.unwrap()), [300, 70_000]);
+    assert_eq!(numbers(queue.list(a, &LetterFilter::all(), None, usize::MAX).await.unwrap()).len(), 5);
+    assert!(queue.list(a, &LetterFilter::all(), None, 0).await.unwrap().is_empty());
     assert_eq!(queue.count(a).await.unwrap(), 5);
 }
 
@@ -176,7 +176,7 @@ pub async fn letters_are_requested_and_resolved(fixture: Fixture) {
     };
     fixture.store.stores.state.settle(&lease(a, 1), settlement).await.unwrap();
     assert!(requested().await.is_empty() && queue.wanted("orders").await.unwrap().is_empty());
-    let letters = queue.list(a, None, 10).await.unwrap();
+    let letters = queue.list(a, &LetterFilter::all(), None, 10).await.unwrap();
     let seen: Vec<_> = letters.iter().map(|stored| (&*stored.letter.error, stored.letter.attempts)).collect();
     assert_eq!(seen, [("x", 2), ("again", 4), ("x", 2)]);
     assert_eq!((queue.count(a).await.unwrap(), queue.count(b).await.unwrap()), (3, 1));

@@ -136,6 +136,7 @@ pub async fn a_stale_epoch_writes_nothing(fixture: Fixture) {
             checkpoint: Some(checkpoint(9, 9, &[])),
             emitted: Append::prepare("k", Expected::Any, [event("Stale", "x")]).unwrap().events,
             resolved: vec![letter(1, "stale").event.id],
+            ..Settlement::default()
         };
         assert_eq!(settle(&fixture.other, a, epoch, settlement).await, Err(StoreErrorKind::Fenced));
     }

@@ -17,7 +17,7 @@ use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
 use crate::error::BoxError;
 use crate::interceptor::{Interceptor, Invocation};
-use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
+use crate::outcome::{Classifier, ErrorClass, Flow, HandlerResult, classify};
 use crate::source::PreparedEvent;
 use crate::store::{MAX_ERROR_TEXT, error_text};
 use crate::task::panic_text;
@@ -84,10 +84,9 @@ impl Caller {
             Invoke::Blocking(invoke) => catch_unwind(AssertUnwindSafe(|| invoke(context))),
         };
         match result {
-            Ok(Ok(flow)) => match outbox.take_emitted() {
-                Ok(emitted) => Ok(Done { flow, emitted }),
-                // The same event would be refused again.
-                Err(error) => Err(self.explain(HandlerError::permanent(error).into())),
+            Ok(Ok(flow)) => match outbox.take_emitted(crate::clock::Clock::now(&crate::clock::SystemClock)) {
+                Ok((emitted, _)) => Ok(Done { flow, emitted }),
+                Err(error) => Err(self.explain(error)),
             },
             Ok(Err(error)) => Err(self.explain(error)),
             Err(panic) => Err(panicked(panic)),

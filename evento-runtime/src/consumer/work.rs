@@ -103,17 +103,10 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn scope() -> Arc<ConsumerScope> {
-        Arc::new(ConsumerScope {
-            consumer: Arc::new(ConsumerId {
-                bundle: "b".into(),
-                component: "C".into(),
-                version: 1,
-                context: ContextPattern::All,
-            }),
-            component: Arc::new(()),
-            deps: Deps::default(),
-            stop: Stop::new(watch::channel(false).1),
-        })
+        let consumer =
+            ConsumerId { bundle: "b".into(), component: "C".into(), version: 1, context: ContextPattern::All };
+        let stop = Stop::new(watch::channel(false).1);
+        Arc::new(ConsumerScope::new(Arc::new(consumer), Arc::new(()), Deps::default(), stop))
     }
 
     pub(crate) fn context() -> HandlerContext {

@@ -114,7 +114,7 @@ impl ConsumerHandle {
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
-        self.tasks.run(async move { queue.list(&id, after.as_ref(), limit).await }).await
+        self.tasks.run(async move { queue.list(&id, &LetterFilter::all(), after.as_ref(), limit).await }).await
     }
 
     /// Has dead letters tried again, by whichever instance owns the consumer, within about a second: oldest first per

@@ -259,12 +259,9 @@ impl Ownership {
 
     async fn run_hook(&self, hook: HookDef, lease: &HeldLease) -> Result<(), BoxError> {
         let (_never, stop_signal) = watch::channel(false);
-        let scope = Arc::new(ConsumerScope {
-            consumer: Arc::clone(&self.config.plan.id),
-            component: Arc::clone(&self.config.plan.component),
-            deps: self.config.deps.clone(),
-            stop: Stop::new(stop_signal),
-        });
+        let plan = &self.config.plan;
+        let (id, component) = (Arc::clone(&plan.id), Arc::clone(&plan.component));
+        let scope = Arc::new(ConsumerScope::new(id, component, self.config.deps.clone(), Stop::new(stop_signal)));
         let (state, lease) = (Arc::clone(&self.config.state), lease.lease().clone());
         self.config
             .tasks

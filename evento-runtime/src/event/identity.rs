@@ -86,6 +86,18 @@ impl Timestamp {
         self.0
     }
 
+    /// So much later; saturates.
+    #[must_use]
+    pub fn later(self, by: std::time::Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long after `earlier` it is; zero if it is not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> std::time::Duration {
+        std::time::Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
     /// Whole seconds since 1970.
     #[must_use]
     pub const fn as_secs(self) -> i64 {

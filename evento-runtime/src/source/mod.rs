@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::error::{AppendError, StoreError, StoreErrorKind};
-use crate::event::{Position, StoredEvent};
+use crate::event::{Position, StoredEvent, Timestamp};
 
 /// How much a fetch may return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,13 @@ pub trait EventSource: Send + Sync + 'static {
     /// # Errors
     /// The store failed.
     async fn head(&self) -> Result<Option<Position>, StoreError>;
+
+    /// The last position before the first event that was recorded at `time` or later; the head if there is no such
+    /// event, `None` if it is the first one.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn before(&self, time: Timestamp) -> Result<Option<Position>, StoreError>;
 
     /// Whether a stored checkpoint's position belongs to this source.
     ///

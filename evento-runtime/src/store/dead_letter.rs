@@ -52,6 +52,16 @@ pub struct LetterFilter {
     pub name: Option<String>,
     /// Events of this key.
     pub key: Option<String>,
+    /// Given up by this handler.
+    pub handler: Option<String>,
+    /// Whose last failure was treated so.
+    pub class: Option<ErrorClass>,
+    /// Whose error text holds this, byte by byte.
+    pub error: Option<String>,
+    /// Whose last failure was then or later.
+    pub since: Option<Timestamp>,
+    /// Whose last failure was earlier.
+    pub before: Option<Timestamp>,
 }
 
 impl LetterFilter {
@@ -81,12 +91,53 @@ impl LetterFilter {
         self
     }
 
-    /// Whether an event is meant.
+    /// Given up by a handler.
     #[must_use]
-    pub fn matches(&self, event: &StoredEvent) -> bool {
+    pub fn handler(mut self, method: impl Into<String>) -> Self {
+        self.handler = Some(method.into());
+        self
+    }
+
+    /// Whose last failure was treated so.
+    #[must_use]
+    pub const fn class(mut self, class: ErrorClass) -> Self {
+        self.class = Some(class);
+        self
+    }
+
+    /// Whose error text holds this, byte by byte.
+    #[must_use]
+    pub fn error(mut self, part: impl Into<String>) -> Self {
+        self.error = Some(part.into());
+        self
+    }
+
+    /// Whose last failure was then or later.
+    #[must_use]
+    pub const fn since(mut self, time: Timestamp) -> Self {
+        self.since = Some(time);
+        self
+    }
+
+    /// Whose last failure was earlier.
+    #[must_use]
+    pub const fn before(mut self, time: Timestamp) -> Self {
+        self.before = Some(time);
+        self
+    }
+
+    /// Whether a dead letter is meant.
+    #[must_use]
+    pub fn matches(&self, letter: &DeadLetter) -> bool {
+        let event = &letter.event;
         self.position.as_ref().is_none_or(|position| *position == event.position)
             && self.name.as_deref().is_none_or(|name| *name == *event.name)
             && self.key.as_deref().is_none_or(|key| Some(key) == event.key.as_deref())
+            && self.handler.as_ref().is_none_or(|handler| *handler == letter.handler)
+            && self.class.is_none_or(|class| class == letter.class)
+            && self.error.as_deref().is_none_or(|part| letter.error.contains(part))
+            && self.since.is_none_or(|time| letter.last_failed_at >= time)
+            && self.before.is_none_or(|time| letter.last_failed_at < time)
     }
 }
 

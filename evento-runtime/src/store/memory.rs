@@ -128,7 +128,9 @@ impl MemoryStore {
             stores: Stores {
                 state: Arc::clone(&own) as Arc<dyn ConsumerStateStore>,
                 lock: Arc::clone(&own) as Arc<dyn ConsumerLock>,
-                dead_letters: own,
+                dead_letters: Arc::clone(&own) as _,
+                sagas: Arc::clone(&own) as _,
+                claims: own,
             },
             supplied: Deps::default(),
             close: None,
@@ -216,6 +218,10 @@ impl EventSource for MemoryStore {
         Ok(self.with(|data| data.log.head()))
     }
 
+    async fn before(&self, _: crate::event::Timestamp) -> Result<Option<Position>, StoreError> {
+        Err(StoreError::new(crate::error::StoreErrorKind::Other, "pending"))
+    }
+
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
         Ok(self.with(|data| data.log.validate(position)))
     }
@@ -261,6 +267,7 @@ impl ConsumerStateStore for MemoryStore {
                 enabled: kept.enabled,
                 started,
                 errors: kept.errors.clone(),
+                ..ConsumerState::default()
             }
         }))
     }
@@ -390,6 +397,7 @@ impl DeadEventQueue for MemoryStore {
     async fn list(
         &self,
         consumer: &ConsumerId,
+        _which: &LetterFilter,
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
@@ -402,7 +410,7 @@ impl DeadEventQueue for MemoryStore {
             let kept = data.consumers.get_mut(consumer).and_then(|row| row.kept.as_mut());
             let letters = kept.into_iter().flat_map(|kept| kept.letters.values_mut());
             let mut marked = 0;
-            for letter in letters.filter(|letter| !letter.resolved && which.matches(&letter.letter.event)) {
+            for letter in letters.filter(|letter| !letter.resolved && which.matches(&letter.letter)) {
                 letter.requested = true;
                 marked += 1;
             }
@@ -485,3 +493,5 @@ fn is_version(id: &ConsumerId, bundle: &str, component: &str, version: u32) -> b
 fn fenced(lease: &Lease) -> StoreError {
     StoreError::new(StoreErrorKind::Fenced, NAME).detail(format!("`{}`, epoch {}", lease.consumer, lease.epoch))
 }
+
+pending!(MemoryStore);

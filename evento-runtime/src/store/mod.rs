@@ -1,17 +1,23 @@
 //! What the engines keep: checkpoints, ownership, dead letters. The SPIs, and the plain data that passes through them.
 
+#[macro_use]
+mod pending;
 mod checkpoint;
+mod claim;
 mod dead_letter;
 mod memory;
 mod opened;
+mod saga;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
+pub use claim::{ClaimState, Claims, DedupeStore};
 pub(crate) use dead_letter::fit_text;
 pub use dead_letter::{DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
 pub use memory::{Memory, MemoryStore};
 pub use opened::{CloseStore, Store, StoreConfig, Stores};
+pub use saga::{Association, AssociationError, SagaChange, SagaFound, SagaId, SagaInstance, SagaStateStore, Timer};
 #[cfg(feature = "postgres")]
 pub use sql::{Gap, Pooler, Postgres, PostgresStore};
 #[cfg(feature = "mysql")]
@@ -51,10 +57,22 @@ pub struct Settlement {
     pub emitted: Vec<PreparedEvent>,
     /// Dead letters that were handled after all. Their rows stay, as history, and are listed no more.
     pub resolved: Vec<EventId>,
+    /// Saga instances that have changed or ended.
+    pub sagas: Vec<SagaChange>,
+    /// Events to be appended later. One whose instance has ended is not kept.
+    pub scheduled: Vec<Timer>,
+    /// Timers that are due: each is removed, and its event appended as in [`emitted`](Self::emitted), unless it is gone.
+    pub fired: Vec<PreparedEvent>,
+    /// What an observer has begun and ended.
+    pub claims: Claims,
     /// The failures to show, whole; `None` leaves what is stored.
     pub errors: Option<ErrorHistory>,
     /// The component's `#[on_start]` hook has run for this version.
     pub started: bool,
+    /// Whether the `#[on_reset]` hook has to run before the next event; `None` leaves what is stored.
+    pub resetting: Option<bool>,
+    /// Everything up to there was passed before, and comes again; `None` leaves what is stored.
+    pub replay_to: Option<Position>,
     /// How far the consumer has come; `None` leaves what is stored.
     pub checkpoint: Option<Checkpoint>,
 }
@@ -71,13 +89,25 @@ pub struct ConsumerState {
     pub enabled: bool,
     /// Whether the `#[on_start]` hook has run for this bundle, component and version.
     pub started: bool,
+    /// Whether the `#[on_reset]` hook has to run before the next event.
+    pub resetting: bool,
+    /// Everything up to there was passed before.
+    pub replay_to: Option<Position>,
     /// The latest failures.
     pub errors: ErrorHistory,
 }
 
 impl Default for ConsumerState {
     fn default() -> Self {
-        Self { checkpoint: None, epoch: Epoch(0), enabled: true, started: false, errors: ErrorHistory::default() }
+        Self {
+            checkpoint: None,
+            epoch: Epoch(0),
+            enabled: true,
+            started: false,
+            resetting: false,
+            replay_to: None,
+            errors: ErrorHistory::default(),
+        }
     }
 }
 
@@ -213,13 +243,14 @@ pub trait ConsumerLock: Send + Sync + 'static {
 /// [`ConsumerStateStore::settle`] only: a dead letter that comes again is no longer requested.
 #[async_trait]
 pub trait DeadEventQueue: Send + Sync + 'static {
-    /// Unresolved dead letters of a consumer after a position, ascending, at most `limit`.
+    /// Unresolved dead letters of a consumer that are meant, after a position, ascending, at most `limit`.
     ///
     /// # Errors
     /// The store failed.
     async fn list(
         &self,
         consumer: &ConsumerId,
+        which: &LetterFilter,
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError>;

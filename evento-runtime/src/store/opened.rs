@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{ConsumerLock, ConsumerStateStore, DeadEventQueue};
+use super::{ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore};
 use crate::deps::{Deps, Need};
 use crate::error::{AppendError, StoreError};
 use crate::event::NewEvent;
@@ -20,6 +20,10 @@ pub struct Stores {
     pub lock: Arc<dyn ConsumerLock>,
     /// Dead letters.
     pub dead_letters: Arc<dyn DeadEventQueue>,
+    /// Saga instances and timers.
+    pub sagas: Arc<dyn SagaStateStore>,
+    /// What observers have begun and ended.
+    pub claims: Arc<dyn DedupeStore>,
 }
 
 /// Ends a store: joins what it still does and closes its connections.

@@ -188,12 +188,12 @@ impl ConsumerProcessor {
         let plan = Arc::clone(&config.plan);
         let checkpoint = state.checkpoint.unwrap_or_default();
         let (handlers_stop, stop_signal) = watch::channel(false);
-        let scope = Arc::new(ConsumerScope {
-            consumer: Arc::clone(&plan.id),
-            component: Arc::clone(&plan.component),
-            deps: config.deps.clone(),
-            stop: Stop::new(stop_signal),
-        });
+        let scope = Arc::new(ConsumerScope::new(
+            Arc::clone(&plan.id),
+            Arc::clone(&plan.component),
+            config.deps.clone(),
+            Stop::new(stop_signal),
+        ));
         let (executors, lanes) = assign_lanes(&plan);
         let callers = plan
             .handlers

@@ -41,6 +41,10 @@ impl ConsumerProcessor {
             Ok(Done { flow: Flow::DeadLetter(reason), .. }) => {
                 self.failed(number, AttemptError { class: ErrorClass::Permanent, text: reason }, None);
             }
+            Ok(Done { flow: Flow::Complete, .. }) => {
+                let text = "`Flow::Complete` ends a saga, and this is none".to_owned();
+                self.failed(number, AttemptError { class: ErrorClass::Permanent, text }, None);
+            }
             Ok(Done { flow: Flow::RetryAfter(delay), .. }) => {
                 self.failed(number, asked_again("the handler asked to be called again"), Some(delay));
             }

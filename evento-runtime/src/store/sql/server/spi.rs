@@ -67,6 +67,10 @@ impl<S: Server> EventSource for Spi<S> {
         Ok(position_of(S::head(&self.0).await?))
     }
 
+    async fn before(&self, _: crate::event::Timestamp) -> Result<Option<Position>, StoreError> {
+        Err(StoreError::new(crate::error::StoreErrorKind::Other, "pending"))
+    }
+
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
         // Not the head: that may wait for a hole which the checkpoint has passed already.
         Ok(PositionCheck::of_number(position, position_of(S::last(&self.0).await?).as_ref()))
@@ -236,6 +240,7 @@ impl<S: Server> DeadEventQueue for Spi<S> {
     async fn list(
         &self,
         consumer: &ConsumerId,
+        _which: &LetterFilter,
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
@@ -283,3 +288,5 @@ impl<S: Server> DeadEventQueue for Spi<S> {
         count.await
     }
 }
+
+pending!(Spi<S>, S: Server);

@@ -87,6 +87,10 @@ impl EventSource for SqliteStore {
         self.inner.readers.read(|session| Box::pin(log::head(session))).await
     }
 
+    async fn before(&self, _: crate::event::Timestamp) -> Result<Option<Position>, StoreError> {
+        Err(StoreError::new(crate::error::StoreErrorKind::Other, "pending"))
+    }
+
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
         Ok(PositionCheck::of_number(position, self.head().await?.as_ref()))
     }
@@ -260,6 +264,7 @@ impl DeadEventQueue for SqliteStore {
     async fn list(
         &self,
         consumer: &ConsumerId,
+        _which: &LetterFilter,
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
@@ -305,3 +310,5 @@ impl DeadEventQueue for SqliteStore {
         read.await
     }
 }
+
+pending!(SqliteStore);

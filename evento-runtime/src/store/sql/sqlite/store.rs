@@ -168,6 +168,8 @@ impl SqliteStore {
                 state: Arc::clone(&store) as Arc<dyn ConsumerStateStore>,
                 lock: Arc::clone(&store) as Arc<dyn ConsumerLock>,
                 dead_letters: Arc::clone(&store) as _,
+                sagas: Arc::clone(&store) as _,
+                claims: Arc::clone(&store) as _,
             },
             supplied,
             close: own.then_some(store as Arc<dyn CloseStore>),

@@ -1,5 +1,15 @@
 //! What a handler may ask for, beside its event.
 
+mod outbox;
+mod progress;
+mod saga;
+
+pub use outbox::Outbox;
+pub use progress::Progress;
+pub(crate) use progress::ProgressCell;
+pub(crate) use saga::SagaSlot;
+pub use saga::{Associations, SagaState};
+
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -8,10 +18,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::deps::{Deps, Need, Provided};
-use crate::error::AppendError;
-use crate::event::{EventId, Metadata, NewEvent, Position, StoredEvent};
+use crate::event::{EventId, Metadata, Position, StoredEvent};
 use crate::identity::ConsumerId;
-use crate::source::{Append, Expected, PreparedEvent};
 use crate::sync::{Mutex, lock};
 
 /// What all calls of one consumer have in common.
@@ -24,6 +32,20 @@ pub struct ConsumerScope {
     pub deps: Deps,
     /// Fires when nothing more is to be begun.
     pub stop: Stop,
+    pub(crate) progress: ProgressCell,
+}
+
+impl ConsumerScope {
+    /// For a component's value and what it may ask for.
+    #[must_use]
+    pub fn new(consumer: Arc<ConsumerId>, component: Arc<dyn Any + Send + Sync>, deps: Deps, stop: Stop) -> Self {
+        Self { consumer, component, deps, stop, progress: ProgressCell::default() }
+    }
+
+    pub(crate) fn with_progress(mut self, progress: ProgressCell) -> Self {
+        self.progress = progress;
+        self
+    }
 }
 
 /// One attempt of one event: what extractors read. Cheap to clone.
@@ -34,16 +56,24 @@ struct Call {
     scope: Arc<ConsumerScope>,
     event: Arc<StoredEvent>,
     attempt: u32,
-    emitted: Mutex<Vec<NewEvent>>,
+    emitted: Mutex<outbox::Emitted>,
     /// What interceptors put; without any it costs nothing.
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
+    saga: Mutex<Option<SagaSlot>>,
 }
 
 impl HandlerContext {
     /// For attempt number `attempt`, from 1.
     #[must_use]
     pub fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
-        Self(Arc::new(Call { scope, event, attempt, emitted: Mutex::default(), locals: Mutex::default() }))
+        Self(Arc::new(Call {
+            scope,
+            event,
+            attempt,
+            emitted: Mutex::default(),
+            locals: Mutex::default(),
+            saga: Mutex::default(),
+        }))
     }
 
     /// The recorded event.
@@ -79,63 +109,13 @@ impl HandlerContext {
     pub(crate) fn put_local<T: Send + Sync + 'static>(&self, value: T) {
         lock(&self.0.locals).insert(TypeId::of::<T>(), Box::new(value));
     }
-
-    /// What the handler put into its outbox, checked, under ids that are the same on every run of this event.
-    pub(crate) fn take_emitted(&self) -> Result<Vec<PreparedEvent>, AppendError> {
-        let emitted = std::mem::take(&mut *lock(&self.0.emitted));
-        if emitted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let events = (0_u32..)
-            .zip(emitted)
-            .map(|(ordinal, event)| event.id_unless_given(EventId::emitted(self.consumer(), self.0.event.id, ordinal)));
-        Ok(Append::prepare(None::<String>, Expected::Any, events)?.events)
-    }
-}
-
-/// Events that a handler emits: stored together with the checkpoint that passes the handled event, or before it, and
-/// not at all if the handler fails. An extractor.
-///
-/// Their ids are made of the consumer, the handled event and their order, so a second run of the handler emits the
-/// same events and they are known. The key is that of the event type, or the one given with [`NewEvent::key`].
-///
-/// ```
-/// use evento_runtime::prelude::*;
-/// # #[derive(Event, serde::Serialize, serde::Deserialize)]
-/// # struct OrderPaid { order_id: String }
-/// # #[derive(Event, serde::Serialize, serde::Deserialize)]
-/// # struct InvoiceDue { order_id: String }
-/// # #[derive(Default)]
-/// # struct Invoicing;
-/// #[projector(version = 1)]
-/// impl Invoicing {
-///     #[event_handler]
-///     async fn paid(&self, event: OrderPaid, outbox: Outbox) {
-///         outbox.emit(InvoiceDue { order_id: event.order_id });
-///     }
-/// }
-/// ```
-#[derive(Clone)]
-pub struct Outbox(HandlerContext);
-
-impl Outbox {
-    /// Emits an event once the handler has succeeded.
-    pub fn emit(&self, event: impl Into<NewEvent>) {
-        lock(&self.0.0.emitted).push(event.into());
-    }
-}
-
-impl FromContext for Outbox {
-    fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
-        Ok(Self(context.clone()))
-    }
 }
 
 /// Anything a handler may take after its event.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be extracted from an event",
     label = "not something a handler can ask for",
-    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` and `Local<T>`"
+    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Stop`, `Dep<T>`, `Local<T>` and, in a saga, `Associations`"
 )]
 pub trait FromContext: Sized + Send {
     /// Provided types it asks for; a missing one stops the launch.
