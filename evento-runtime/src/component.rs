@@ -45,6 +45,23 @@ pub enum Kind {
     Observer,
 }
 
+impl Kind {
+    /// Where such a component begins, unless it says so itself.
+    #[must_use]
+    pub const fn starts_from(self) -> StartFrom {
+        match self {
+            Self::Projector => StartFrom::Beginning,
+            Self::Saga | Self::Observer => StartFrom::Head,
+        }
+    }
+
+    /// Whether its handlers on executors may count as covered once they have started.
+    #[must_use]
+    pub const fn has_checkpoint_mode(self) -> bool {
+        matches!(self, Self::Projector)
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

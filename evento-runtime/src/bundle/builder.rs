@@ -235,6 +235,22 @@ impl BundleBuilder {
         self
     }
 
+    /// How long another instance believes that an event an observer has begun to handle is still being handled, if
+    /// nothing was heard of it. Renewed while the handler runs, so this is what a crash may delay such an event by; a
+    /// handler that outlives its process in a stopped state for longer may overlap with its second run. Default 5 min.
+    #[track_caller]
+    pub fn claim_expiry(mut self, time: Duration) -> Self {
+        self.defaults.claim_expiry = Some((time, here()));
+        self
+    }
+
+    /// How long is remembered which events an observer has handled, and which saga instances have ended. Default 7 days.
+    #[track_caller]
+    pub fn dedupe_window(mut self, time: Duration) -> Self {
+        self.defaults.dedupe_window = Some((time, here()));
+        self
+    }
+
     /// Delay before the first further attempt, for handlers that say none. Default 1 s.
     #[track_caller]
     pub fn retry_delay(mut self, delay: Duration) -> Self {

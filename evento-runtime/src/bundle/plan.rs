@@ -199,6 +199,8 @@ impl Plan {
                 Entry::new("look_ahead", &sizes.look_ahead, number),
                 Entry::new("look_ahead_bytes", &sizes.look_ahead_bytes, number),
                 Entry::new("admission_wait", &sizes.admission_wait, shown),
+                Entry::new("claim_expiry", &sizes.claim_expiry, shown),
+                Entry::new("dedupe_window", &sizes.dedupe_window, shown),
             ],
             needs: needs(draft),
             forget: builder.forget.iter().map(|(name, version, _)| (name.clone(), *version)).collect(),

@@ -84,6 +84,8 @@ pub(super) struct Defaults {
     pub(super) checkpoint_every: Said<usize>,
     pub(super) checkpoint_interval: Said<Duration>,
     pub(super) admission_wait: Said<Duration>,
+    pub(super) claim_expiry: Said<Duration>,
+    pub(super) dedupe_window: Said<Duration>,
     pub(super) retry_delay: Said<Duration>,
     pub(super) max_delay: Said<Duration>,
 }
@@ -98,6 +100,8 @@ pub(super) struct Sizes {
     pub(super) checkpoint_every: Setting<usize>,
     pub(super) checkpoint_interval: Setting<Duration>,
     pub(super) admission_wait: Setting<Duration>,
+    pub(super) claim_expiry: Setting<Duration>,
+    pub(super) dedupe_window: Setting<Duration>,
 }
 
 fn or_built_in<T: Copy>(said: Said<T>, built_in: T) -> Setting<T> {
@@ -117,6 +121,8 @@ impl Defaults {
             checkpoint_every: or_built_in(self.checkpoint_every, every),
             checkpoint_interval: or_built_in(self.checkpoint_interval, built_in.checkpoint_interval),
             admission_wait: or_built_in(self.admission_wait, built_in.admission_wait),
+            claim_expiry: or_built_in(self.claim_expiry, built_in.claim_expiry),
+            dedupe_window: or_built_in(self.dedupe_window, built_in.dedupe_window),
             window,
         }
     }
@@ -133,6 +139,8 @@ impl Sizes {
             checkpoint_every: self.checkpoint_every.value,
             checkpoint_interval: self.checkpoint_interval.value,
             admission_wait: self.admission_wait.value,
+            claim_expiry: self.claim_expiry.value,
+            dedupe_window: self.dedupe_window.value,
             ..LoopSettings::default()
         }
     }

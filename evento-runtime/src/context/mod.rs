@@ -56,6 +56,7 @@ struct Call {
     scope: Arc<ConsumerScope>,
     event: Arc<StoredEvent>,
     attempt: u32,
+    redriven: bool,
     emitted: Mutex<outbox::Emitted>,
     /// What interceptors put; without any it costs nothing.
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
@@ -66,10 +67,21 @@ impl HandlerContext {
     /// For attempt number `attempt`, from 1.
     #[must_use]
     pub fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
+        Self::of_delivery(scope, event, attempt, false)
+    }
+
+    /// `redriven`: the event was a dead letter and comes again.
+    pub(crate) fn of_delivery(
+        scope: Arc<ConsumerScope>,
+        event: Arc<StoredEvent>,
+        attempt: u32,
+        redriven: bool,
+    ) -> Self {
         Self(Arc::new(Call {
             scope,
             event,
             attempt,
+            redriven,
             emitted: Mutex::default(),
             locals: Mutex::default(),
             saga: Mutex::default(),
@@ -104,6 +116,10 @@ impl HandlerContext {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.0.attempt
+    }
+
+    pub(crate) fn is_redriven(&self) -> bool {
+        self.0.redriven
     }
 
     pub(crate) fn put_local<T: Send + Sync + 'static>(&self, value: T) {

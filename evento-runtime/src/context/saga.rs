@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use super::{FromContext, HandlerContext, MissingDependency};
 use crate::deps::Need;
 use crate::error::BoxError;
+use crate::event::Position;
 use crate::outcome::HandlerError;
 use crate::store::{Association, AssociationError, SagaId, SagaInstance};
 use crate::sync::lock;
@@ -31,7 +32,11 @@ pub(crate) struct SagaSlot {
     pub(crate) id: SagaId,
     /// As it is stored; `None` for an instance that begins.
     pub(crate) state: Option<Bytes>,
+    /// What it was found by when it was loaded.
+    pub(crate) found_by: Vec<Association>,
     pub(crate) associations: Vec<Association>,
+    /// The last event that was applied to it.
+    pub(crate) applied: Option<Position>,
     /// What the handler left.
     pub(crate) left: Option<Bytes>,
 }
@@ -39,13 +44,21 @@ pub(crate) struct SagaSlot {
 impl SagaSlot {
     /// An instance that begins with this event.
     pub(crate) fn begun(id: SagaId, found_by: Association) -> Self {
-        Self { id, state: None, associations: vec![found_by], left: None }
+        let found_by = vec![found_by];
+        Self { id, state: None, associations: found_by.clone(), found_by, applied: None, left: None }
     }
 
     /// An instance that lives.
     pub(crate) fn of(instance: SagaInstance) -> Self {
-        let SagaInstance { id, state, associations, .. } = instance;
-        Self { id, state: Some(state), associations, left: None }
+        let SagaInstance { id, state, associations, applied } = instance;
+        Self {
+            id,
+            state: Some(state),
+            found_by: associations.clone(),
+            associations,
+            applied: Some(applied),
+            left: None,
+        }
     }
 }
 

@@ -205,7 +205,13 @@ pub(crate) async fn stored(store: &MemoryStore, component: &str) -> ConsumerStat
 /// The dead letters of the first consumer.
 pub(crate) async fn dead_letters(running: &Running) -> Vec<StoredDeadLetter> {
     let consumer = running.status()[0].consumer.clone();
-    running.store().stores.dead_letters.list(&consumer, None, 1_000).await.unwrap()
+    running
+        .store()
+        .stores
+        .dead_letters
+        .list(&consumer, &evento_runtime::store::LetterFilter::all(), None, 1_000)
+        .await
+        .unwrap()
 }
 
 impl Script {

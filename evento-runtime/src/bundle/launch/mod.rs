@@ -90,7 +90,9 @@ mod tests {
     use crate::bundle::Bundle;
     use crate::bundle::Problem;
     use crate::bundle::discover::Registry;
-    use crate::component::{Build, Component, ComponentDef, FreeHook, HookDef, Location, OpenComponent, Registered};
+    use crate::component::{
+        Build, Component, ComponentDef, FreeHook, HookDef, Kind, Location, OpenComponent, Registered,
+    };
     use std::collections::HashSet;
 
     #[test]
@@ -133,12 +135,12 @@ mod tests {
 
     struct Totals;
     impl Component for Totals {
-        const DEF: &'static ComponentDef =
-            &ComponentDef::projector::<Self>("Totals", 1, Build::Unit, MAIN).origin("elsewhere", "elsewhere");
+        const DEF: &'static ComponentDef = &ComponentDef::new::<Self>(Kind::Projector, "Totals", 1, Build::Unit, MAIN)
+            .origin("elsewhere", "elsewhere");
     }
     impl OpenComponent for Totals {}
     static DEEPER: ComponentDef =
-        ComponentDef::projector::<Totals>("Deep", 1, Build::Unit, MAIN).origin("deeper", "deeper");
+        ComponentDef::new::<Totals>(Kind::Projector, "Deep", 1, Build::Unit, MAIN).origin("deeper", "deeper");
     static HOOK: FreeHook = FreeHook::new::<Totals>(hook("orders-handlers", "orders_handlers::start"));
 
     #[test]

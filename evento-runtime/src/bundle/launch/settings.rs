@@ -32,8 +32,12 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .help("at least 1");
         }
     }
-    for (name, time) in [("checkpoint_interval", &sizes.checkpoint_interval), ("admission_wait", &sizes.admission_wait)]
-    {
+    for (name, time) in [
+        ("checkpoint_interval", &sizes.checkpoint_interval),
+        ("admission_wait", &sizes.admission_wait),
+        ("claim_expiry", &sizes.claim_expiry),
+        ("dedupe_window", &sizes.dedupe_window),
+    ] {
         if time.value < SHORTEST || time.value > LONGEST {
             report
                 .add(at_or(time, at), format!("`{name}` cannot be {:?}", time.value))
