@@ -5,7 +5,14 @@ use crate::error::AdminError;
 use crate::event::Position;
 use crate::store::{Checkpoint, Claims, ConsumerLock, Settlement};
 
-/// Stores where the consumer goes on. Answers whether its `#[on_reset]` hook has to run first: that is stored in the
+/// Where a consumer was moved to.
+pub(super) struct Moved {
+    pub(super) to: Option<Position>,
+    /// Whether its `#[on_reset]` hook has to run first.
+    pub(super) resets: bool,
+}
+
+/// Stores where the consumer goes on. Whether its `#[on_reset]` hook has to run first is stored in the
 /// same step, so that no event is handled before it has, whatever happens in between.
 pub(super) async fn move_to(
     config: &ProcessorConfig,
@@ -13,7 +20,7 @@ pub(super) async fn move_to(
     to: SeekTo,
     keep: bool,
     watermark: Option<&Position>,
-) -> Result<bool, AdminError> {
+) -> Result<Moved, AdminError> {
     let id = &config.plan.id;
     let head = config.source.head().await?;
     let target = match to {
@@ -44,5 +51,5 @@ pub(super) async fn move_to(
     lock.release(&lease).await?;
     settled?;
     tracing::info!(consumer = %id, from = ?watermark, to = ?target, keep, "moved by request");
-    Ok(resets)
+    Ok(Moved { to: target, resets })
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::error::EngineError;
 use super::hooks::Hook;
-use super::moving::move_to;
+use super::moving::{Moved, move_to};
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::consumer::command::{Command, Commands, Reply};
@@ -168,9 +168,17 @@ impl Ownership {
         let (config, lock) = (self.config.clone(), Arc::clone(&self.lock));
         let moved =
             self.config.tasks.run(async move { move_to(&config, lock.as_ref(), to, keep, watermark.as_ref()).await });
-        match moved.await {
+        let moved = moved.await;
+        if let Ok(Moved { to, .. }) = &moved {
+            // Who is told that it moved must not see where it was.
+            self.config.status.update(|status| {
+                status.watermark.clone_from(to);
+                status.reach.clone_from(to);
+            });
+        }
+        match moved {
             // Answered once the hook has run.
-            Ok(true) => self.resetting = Some(reply),
+            Ok(Moved { resets: true, .. }) => self.resetting = Some(reply),
             // Whoever asked may have gone; it was carried out all the same.
             moved => drop(reply.send(moved.map(|_| ()))),
         }
