@@ -30,7 +30,7 @@ pub use command::SeekTo;
 pub use delivery::{Cover, DeliveryLog, DeliveryNo, Mark};
 pub use dispatch::{Dispatch, Lane};
 pub use engine::{BindError, Binding, Claiming, ConsumerEngine};
-pub use events::{EngineEvent, EngineEvents, Happening};
+pub use events::{EngineEvent, EngineEvents, Happening, Listener};
 pub use keys::KeyQueues;
 pub use plan::{ConsumerPlan, HandlerPlan};
 pub(crate) use processor::Ended;

@@ -1,5 +1,6 @@
 //! The engines: they compose source, dispatch, executors and stores into running consumers.
 
+mod config;
 mod desired;
 mod error;
 mod handle;
@@ -12,6 +13,7 @@ mod saga;
 mod supervisor;
 
 pub use crate::consumer::{ConsumerEngine, ConsumerPlan, HandlerPlan};
+pub use config::{ConsumerEngineConfig, ProcessorParts};
 pub use error::EngineError;
 pub use handle::ConsumerHandle;
 pub use observer::ObserverEngine;
