@@ -79,7 +79,7 @@ async fn a_letter_that_fails_again_stays_with_its_attempts_added_up() {
     let consumer = running.consumers().remove(0);
     assert_eq!(consumer.redrive(LetterFilter::at(Position::from_u64(2))).await.unwrap(), 1);
     let queue = Arc::clone(&running.store().stores.dead_letters);
-    while queue.list(consumer.id(), None, 10).await.unwrap()[1].letter.attempts < 2 {
+    while queue.list(consumer.id(), &LetterFilter::all(), None, 10).await.unwrap()[1].letter.attempts < 2 {
         tokio::task::yield_now().await;
     }
     let again = dead_letters(&running).await;
