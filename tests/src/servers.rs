@@ -87,8 +87,20 @@ impl Prefix {
 impl Drop for Prefix {
     fn drop(&mut self) {
         use sqlx::Connection as _;
-        const TABLES: [&str; 8] =
-            ["meta", "counter", "event", "consumer", "lease", "fence", "checkpoint", "dead_letter"];
+        const TABLES: [&str; 12] = [
+            "meta",
+            "counter",
+            "event",
+            "consumer",
+            "lease",
+            "fence",
+            "checkpoint",
+            "dead_letter",
+            "saga",
+            "saga_association",
+            "saga_timer",
+            "claim",
+        ];
         let tables = TABLES.map(|table| format!("{}evento_{table}", self.0)).join(", ");
         let Ok(url) = reach("EVENTO_TEST_MYSQL_URL") else { return };
         let drop = async move {

@@ -62,6 +62,8 @@ CREATE TABLE IF NOT EXISTS @checkpoint (
     `open`    LONGBLOB,          -- absent: no checkpoint was stored yet
     enabled   BIGINT NOT NULL DEFAULT 1,
     started   BIGINT NOT NULL DEFAULT 0,
+    resetting BIGINT NOT NULL DEFAULT 0, -- to be emptied before the next event
+    replay_to VARBINARY(255),    -- up to there events were passed before
     errors    LONGBLOB           -- JSON
 ) ENGINE = InnoDB;
 
@@ -88,4 +90,52 @@ CREATE TABLE IF NOT EXISTS @dead_letter (
     PRIMARY KEY (consumer, event),
     KEY evento_dead_letter_order (consumer, position, event),
     KEY evento_dead_letter_requested (requested, consumer)
+) ENGINE = InnoDB;
+
+CREATE TABLE IF NOT EXISTS @saga (
+    consumer BIGINT         NOT NULL,
+    id       BINARY(16)     NOT NULL,
+    state    LONGBLOB       NOT NULL, -- as serde wrote it; emptied with the end
+    applied  VARBINARY(255) NOT NULL, -- the last event's position
+    ended_at BIGINT,                  -- microseconds since 1970, by the clock of the database; absent: it lives
+    PRIMARY KEY (consumer, id),
+    KEY evento_saga_ended (ended_at)
+) ENGINE = InnoDB;
+
+-- What live instances are found by: no two of a consumer by the same.
+CREATE TABLE IF NOT EXISTS @saga_association (
+    consumer BIGINT         NOT NULL,
+    property VARBINARY(255) NOT NULL,
+    value    VARBINARY(255) NOT NULL,
+    saga     BINARY(16)     NOT NULL,
+    PRIMARY KEY (consumer, property, value),
+    KEY evento_saga_association_of (consumer, saga)
+) ENGINE = InnoDB;
+
+-- Events to be appended later. A row is gone once its event is appended, or its instance has ended.
+CREATE TABLE IF NOT EXISTS @saga_timer (
+    consumer     BIGINT         NOT NULL,
+    event        BINARY(16)     NOT NULL,
+    saga         BINARY(16)     NOT NULL,
+    due_at       BIGINT         NOT NULL, -- microseconds since 1970, by the clock of the owner
+    name         VARBINARY(100) NOT NULL,
+    context      VARBINARY(255) NOT NULL,
+    `key`        VARBINARY(255),
+    content_type VARBINARY(255) NOT NULL,
+    metadata     MEDIUMBLOB,
+    payload      LONGBLOB       NOT NULL,
+    PRIMARY KEY (consumer, event),
+    KEY evento_saga_timer_due (consumer, due_at, event),
+    KEY evento_saga_timer_of (consumer, saga)
+) ENGINE = InnoDB;
+
+-- Which events an observer has begun to handle, and which it has handled.
+CREATE TABLE IF NOT EXISTS @claim (
+    consumer BIGINT     NOT NULL,
+    event    BINARY(16) NOT NULL,
+    owner    BINARY(16) NOT NULL,
+    done     BIGINT     NOT NULL,
+    ends_at  BIGINT     NOT NULL, -- held until then, or done since then, by the clock of the database
+    PRIMARY KEY (consumer, event),
+    KEY evento_claim_ends (ends_at)
 ) ENGINE = InnoDB;

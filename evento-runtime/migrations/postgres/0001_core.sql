@@ -57,6 +57,8 @@ CREATE TABLE @checkpoint (
     open      BYTEA,   -- absent: no checkpoint was stored yet
     enabled   BIGINT NOT NULL DEFAULT 1,
     started   BIGINT NOT NULL DEFAULT 0,
+    resetting BIGINT NOT NULL DEFAULT 0, -- to be emptied before the next event
+    replay_to BYTEA,   -- up to there events were passed before
     errors    TEXT     -- JSON
 ) WITH (fillfactor = 50);
 
@@ -84,3 +86,51 @@ CREATE TABLE @dead_letter (
 );
 CREATE INDEX evento_dead_letter_order ON @dead_letter (consumer, position, event);
 CREATE INDEX evento_dead_letter_requested ON @dead_letter (consumer) WHERE requested = 1;
+
+CREATE TABLE @saga (
+    consumer BIGINT NOT NULL,
+    id       BYTEA  NOT NULL,
+    state    BYTEA  NOT NULL, -- as serde wrote it; emptied with the end
+    applied  BYTEA  NOT NULL, -- the last event's position
+    ended_at BIGINT,          -- microseconds since 1970, by the clock of the database; absent: it lives
+    PRIMARY KEY (consumer, id)
+);
+CREATE INDEX evento_saga_ended ON @saga (ended_at) WHERE ended_at IS NOT NULL;
+
+-- What live instances are found by: no two of a consumer by the same.
+CREATE TABLE @saga_association (
+    consumer BIGINT NOT NULL,
+    property TEXT   COLLATE "C" NOT NULL,
+    value    TEXT   COLLATE "C" NOT NULL,
+    saga     BYTEA  NOT NULL,
+    PRIMARY KEY (consumer, property, value)
+);
+CREATE INDEX evento_saga_association_of ON @saga_association (consumer, saga);
+
+-- Events to be appended later. A row is gone once its event is appended, or its instance has ended.
+CREATE TABLE @saga_timer (
+    consumer     BIGINT NOT NULL,
+    event        BYTEA  NOT NULL,
+    saga         BYTEA  NOT NULL,
+    due_at       BIGINT NOT NULL, -- microseconds since 1970, by the clock of the owner
+    name         TEXT   COLLATE "C" NOT NULL,
+    context      TEXT   COLLATE "C" NOT NULL,
+    key          TEXT   COLLATE "C",
+    content_type TEXT   COLLATE "C" NOT NULL,
+    metadata     BYTEA,
+    payload      BYTEA  NOT NULL,
+    PRIMARY KEY (consumer, event)
+);
+CREATE INDEX evento_saga_timer_due ON @saga_timer (consumer, due_at, event);
+CREATE INDEX evento_saga_timer_of ON @saga_timer (consumer, saga);
+
+-- Which events an observer has begun to handle, and which it has handled.
+CREATE TABLE @claim (
+    consumer BIGINT NOT NULL,
+    event    BYTEA  NOT NULL,
+    owner    BYTEA  NOT NULL,
+    done     BIGINT NOT NULL,
+    ends_at  BIGINT NOT NULL, -- held until then, or done since then, by the clock of the database
+    PRIMARY KEY (consumer, event)
+);
+CREATE INDEX evento_claim_ends ON @claim (ends_at);

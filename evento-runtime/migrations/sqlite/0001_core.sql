@@ -56,6 +56,8 @@ CREATE TABLE evento_checkpoint (
     open      BLOB,    -- absent: no checkpoint was stored yet
     enabled   INTEGER NOT NULL DEFAULT 1,
     started   INTEGER NOT NULL DEFAULT 0,
+    resetting INTEGER NOT NULL DEFAULT 0, -- to be emptied before the next event
+    replay_to BLOB,    -- up to there events were passed before
     errors    TEXT     -- JSON
 ) STRICT;
 
@@ -83,3 +85,51 @@ CREATE TABLE evento_dead_letter (
 ) STRICT;
 CREATE INDEX evento_dead_letter_order ON evento_dead_letter (consumer, position, event);
 CREATE INDEX evento_dead_letter_requested ON evento_dead_letter (consumer) WHERE requested = 1;
+
+CREATE TABLE evento_saga (
+    consumer INTEGER NOT NULL,
+    id       BLOB    NOT NULL,
+    state    BLOB    NOT NULL, -- as serde wrote it; emptied with the end
+    applied  BLOB    NOT NULL, -- the last event's position
+    ended_at INTEGER,          -- microseconds since 1970, by the clock of the database; absent: it lives
+    UNIQUE (consumer, id)
+) STRICT;
+CREATE INDEX evento_saga_ended ON evento_saga (ended_at) WHERE ended_at IS NOT NULL;
+
+-- What live instances are found by: no two of a consumer by the same.
+CREATE TABLE evento_saga_association (
+    consumer INTEGER NOT NULL,
+    property TEXT    NOT NULL,
+    value    TEXT    NOT NULL,
+    saga     BLOB    NOT NULL,
+    PRIMARY KEY (consumer, property, value)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX evento_saga_association_of ON evento_saga_association (consumer, saga);
+
+-- Events to be appended later. A row is gone once its event is appended, or its instance has ended.
+CREATE TABLE evento_saga_timer (
+    consumer     INTEGER NOT NULL,
+    event        BLOB    NOT NULL,
+    saga         BLOB    NOT NULL,
+    due_at       INTEGER NOT NULL, -- microseconds since 1970, by the clock of the owner
+    name         TEXT    NOT NULL,
+    context      TEXT    NOT NULL,
+    key          TEXT,
+    content_type TEXT    NOT NULL,
+    metadata     BLOB,
+    payload      BLOB    NOT NULL,
+    UNIQUE (consumer, event)
+) STRICT;
+CREATE INDEX evento_saga_timer_due ON evento_saga_timer (consumer, due_at, event);
+CREATE INDEX evento_saga_timer_of ON evento_saga_timer (consumer, saga);
+
+-- Which events an observer has begun to handle, and which it has handled.
+CREATE TABLE evento_claim (
+    consumer INTEGER NOT NULL,
+    event    BLOB    NOT NULL,
+    owner    BLOB    NOT NULL,
+    done     INTEGER NOT NULL,
+    ends_at  INTEGER NOT NULL, -- held until then, or done since then, by the clock of the database
+    PRIMARY KEY (consumer, event)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX evento_claim_ends ON evento_claim (ends_at);

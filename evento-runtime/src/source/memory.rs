@@ -95,6 +95,12 @@ impl Log {
         self.events.last().map(|event| event.position.clone())
     }
 
+    /// The last position before the first event that was recorded at `time` or later.
+    pub(crate) fn before(&self, time: Timestamp) -> Option<Position> {
+        let before = self.events.iter().take_while(|event| event.recorded_at < time);
+        before.last().map(|event| event.position.clone())
+    }
+
     pub(crate) fn validate(&self, position: &Position) -> PositionCheck {
         PositionCheck::of_number(position, self.head().as_ref())
     }

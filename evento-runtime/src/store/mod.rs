@@ -1,7 +1,5 @@
 //! What the engines keep: checkpoints, ownership, dead letters. The SPIs, and the plain data that passes through them.
 
-#[macro_use]
-mod pending;
 mod checkpoint;
 mod claim;
 mod dead_letter;
@@ -197,8 +195,8 @@ pub trait ConsumerStateStore: Send + Sync + 'static {
     /// The store failed.
     async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
 
-    /// Drops checkpoint, flags, error history and dead letters of all consumers of one component version.
-    /// Answers how many consumers that were. Their epochs stay, so that writes of before stay refused.
+    /// Drops checkpoint, flags, error history, dead letters, saga instances with their timers, and claims of all
+    /// consumers of one component version. Answers how many consumers that were. Their epochs stay, so that writes of before stay refused.
     ///
     /// # Errors
     /// The store failed, or [`Busy`](crate::error::StoreErrorKind::Busy): one of them is owned right now.

@@ -9,7 +9,7 @@ use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
 use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::prelude::*;
 pub(crate) use evento_runtime::store::MemoryStore;
-use evento_runtime::store::{ConsumerState, StoreConfig, StoredDeadLetter};
+use evento_runtime::store::{ConsumerState, LetterFilter, StoreConfig, StoredDeadLetter};
 use evento_runtime::{Bundle, BundleBuilder, Expected, Running};
 use serde::{Deserialize, Serialize};
 
@@ -205,13 +205,7 @@ pub(crate) async fn stored(store: &MemoryStore, component: &str) -> ConsumerStat
 /// The dead letters of the first consumer.
 pub(crate) async fn dead_letters(running: &Running) -> Vec<StoredDeadLetter> {
     let consumer = running.status()[0].consumer.clone();
-    running
-        .store()
-        .stores
-        .dead_letters
-        .list(&consumer, &evento_runtime::store::LetterFilter::all(), None, 1_000)
-        .await
-        .unwrap()
+    running.store().stores.dead_letters.list(&consumer, &LetterFilter::all(), None, 1_000).await.unwrap()
 }
 
 impl Script {

@@ -35,7 +35,7 @@ pub(crate) async fn recognise(
 pub(crate) async fn fresh(
     session: &mut dyn Session,
     sql: &'static Statements,
-    events: &[PreparedEvent],
+    events: &[&PreparedEvent],
 ) -> Result<Vec<PreparedEvent>, StoreError> {
     let mut known: HashSet<EventId> = HashSet::new();
     for (sql, events) in chunks(&sql.events_by_id, events) {
@@ -45,7 +45,7 @@ pub(crate) async fn fresh(
         }
     }
     // An id that a handler chose twice is known the second time.
-    Ok(events.iter().filter(|event| known.insert(event.id)).cloned().collect())
+    Ok(events.iter().filter(|event| known.insert(event.id)).map(|event| (*event).clone()).collect())
 }
 
 /// What an append that asks for nothing can fail of.

@@ -66,29 +66,62 @@ pub(crate) async fn request(
     consumer: &ConsumerId,
     which: &LetterFilter,
 ) -> Result<u64, StoreError> {
+    if fits_nothing(which) {
+        return Ok(0);
+    }
     let named = Named::new(consumer);
-    let [bundle, component, version, context] = named.values();
-    let key: Value<'_> = which.key.as_deref().into();
-    let position = which.position.as_ref().into();
-    let values = [bundle, component, version, context, position, which.name.as_deref().into(), key, key];
+    let mut values = named.values().to_vec();
+    values.extend(meant(which));
     session.execute(sql.request_letters, &values).await
 }
 
-/// Unresolved dead letters, oldest first; `requested`: only those that are marked.
+/// Whether a filter asks for a text that no store can hold: what has a NUL was made to fit, or refused, and some
+/// databases take no such text as a value either.
+fn fits_nothing(which: &LetterFilter) -> bool {
+    let texts = [&which.name, &which.key, &which.handler, &which.error];
+    texts.into_iter().flatten().any(|text| text.contains('\0'))
+}
+
+/// A filter, as the statements want it.
+fn meant(which: &LetterFilter) -> [Value<'_>; 11] {
+    let key = which.key.as_deref().into();
+    // Every text holds the empty one.
+    let error = which.error.as_deref().filter(|part| !part.is_empty()).into();
+    let before = which.before.map(Timestamp::as_micros).into();
+    [
+        which.position.as_ref().into(),
+        which.name.as_deref().into(),
+        key,
+        key,
+        which.handler.as_deref().into(),
+        which.class.map(class_name).into(),
+        error,
+        error,
+        which.since.map(Timestamp::as_micros).into(),
+        before,
+        before,
+    ]
+}
+
+/// Unresolved dead letters that are meant, oldest first; `requested`: only those that are marked.
 pub(crate) async fn list(
     session: &mut dyn Session,
     sql: &Statements,
     consumer: &ConsumerId,
+    which: &LetterFilter,
     after: Option<&Position>,
     requested: bool,
     limit: usize,
 ) -> Result<Vec<StoredDeadLetter>, StoreError> {
+    if fits_nothing(which) {
+        return Ok(Vec::new());
+    }
     let named = Named::new(consumer);
-    let [bundle, component, version, context] = named.values();
     let after = after.map_or(&[][..], Position::as_bytes);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let requested = Value::Int(requested.into());
-    let values = [bundle, component, version, context, Value::Blob(after), requested, Value::Int(limit)];
+    let mut values = named.values().to_vec();
+    values.extend(meant(which));
+    values.extend([Value::Blob(after), Value::Int(requested.into()), Value::Int(limit)]);
     let rows = session.fetch(sql.letters, &values).await?;
     let stored =
         |row: &Row| Ok(StoredDeadLetter { consumer: consumer.clone(), letter: read(row)?, requested: row.flag(16)? });

@@ -1,6 +1,7 @@
 //! Stores in SQL databases. The store code is written once, over a small private session; a dialect brings its
 //! statements, its errors, and its way to its connections.
 
+pub(crate) mod claim;
 pub(crate) mod consumer;
 pub(crate) mod dead_letter;
 mod driver;
@@ -12,6 +13,7 @@ pub(crate) mod mysql;
 pub(crate) mod names;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
+pub(crate) mod saga;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) mod server;
 pub(crate) mod session;
@@ -19,6 +21,7 @@ pub(crate) mod session;
 mod sqlite;
 pub(crate) mod state;
 pub(crate) mod statements;
+pub(crate) mod timer;
 
 pub use driver::classify;
 #[cfg(feature = "mysql")]

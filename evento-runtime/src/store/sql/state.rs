@@ -3,10 +3,12 @@
 use super::consumer::{Named, version_values};
 use super::session::{Row, Session, Value};
 use super::statements::Statements;
-use super::{dead_letter, history};
+use super::{claim, dead_letter, history, saga, timer};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Timestamp;
 use crate::identity::{ConsumerId, Epoch};
+use crate::source::PreparedEvent;
+use crate::source::sql::known::fresh;
 use crate::store::{Checkpoint, ConsumerState, Lease, Settlement};
 
 /// What is stored for a consumer.
@@ -33,6 +35,10 @@ pub(crate) async fn load(
         state.errors = history::decode(errors).map_err(|error| row.damaged(2).caused_by(error))?;
     }
     state.checkpoint = checkpoint(row)?;
+    if let Some(resetting) = row.opt_int(6)? {
+        state.resetting = resetting != 0;
+    }
+    state.replay_to = row.opt_position(7)?;
     Ok(state)
 }
 
@@ -46,16 +52,16 @@ fn checkpoint(row: &Row) -> Result<Option<Checkpoint>, StoreError> {
 }
 
 /// Stores a settlement under the epoch of its lease. Within a write transaction, which the caller rolls back on any
-/// error. The order is that of the fields: no checkpoint before the rows it relies on. What was emitted is appended by
-/// the caller, in the same transaction: each log has its own way.
+/// error. The order is that of the fields: no checkpoint before the rows it relies on. Answers the events that are to be
+/// appended by the caller, in the same transaction: each log has its own way.
 pub(crate) async fn settle(
     session: &mut dyn Session,
-    sql: &Statements,
+    sql: &'static Statements,
     consumer: i64,
     lease: &Lease,
     settlement: &Settlement,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<Vec<PreparedEvent>, StoreError> {
     let id = Value::Int(consumer);
     fence(session, sql, consumer, lease).await?;
     for letter in &settlement.dead_letters {
@@ -64,11 +70,27 @@ pub(crate) async fn settle(
     for event in &settlement.resolved {
         dead_letter::resolve(session, sql, consumer, event, now).await?;
     }
+    for change in &settlement.sagas {
+        saga::change(session, sql, consumer, change).await?;
+    }
+    for timer in &settlement.scheduled {
+        timer::put(session, sql, consumer, timer).await?;
+    }
+    let fired = timer::fire(session, sql, consumer, &settlement.fired).await?;
+    if !settlement.claims.is_empty() {
+        claim::change(session, sql, consumer, lease, &settlement.claims).await?;
+    }
     if let Some(errors) = &settlement.errors {
         session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;
     }
     if settlement.started {
         session.execute(sql.put_started, &[id]).await?;
+    }
+    if let Some(resetting) = settlement.resetting {
+        session.execute(sql.put_resetting, &[id, Value::Int(resetting.into())]).await?;
+    }
+    if let Some(replay_to) = &settlement.replay_to {
+        session.execute(sql.put_replay, &[id, replay_to.into()]).await?;
     }
     match &settlement.checkpoint {
         Some(checkpoint) => {
@@ -86,7 +108,8 @@ pub(crate) async fn settle(
             session.execute(sql.touch_checkpoint, &[id]).await?;
         }
     }
-    Ok(())
+    let events: Vec<&PreparedEvent> = settlement.emitted.iter().chain(fired).collect();
+    fresh(session, sql, &events).await
 }
 
 /// Remembers the epoch; refused below the highest that was seen. Where a takeover must wait for this transaction, it
@@ -140,7 +163,22 @@ pub(crate) async fn forget(
         let detail = format!("`{bundle}/{component} v{version}` [{}] is owned right now", row.text(0)?);
         return Err(session.error(StoreErrorKind::Busy).detail(detail));
     }
-    session.execute(sql.forget_letters, &values).await?;
+    for statement in
+        [sql.forget_letters, sql.sagas.forget, sql.sagas.forget_associations, sql.timers.forget, sql.claims.forget]
+    {
+        session.execute(statement, &values).await?;
+    }
     let forgotten = session.execute(sql.forget_checkpoints, &values).await?;
     Ok(usize::try_from(forgotten).unwrap_or(usize::MAX))
+}
+
+/// The last position before the first event, of those up to `upto`, that was recorded at `time` or later; 0 for none.
+pub(crate) async fn before(
+    session: &mut dyn Session,
+    sql: &Statements,
+    upto: i64,
+    time: Timestamp,
+) -> Result<i64, StoreError> {
+    let values = [Value::Int(upto), Value::Int(time.as_micros()), Value::Int(upto)];
+    session.fetch(sql.before, &values).await?.first().map_or(Ok(0), |row| row.int(0))
 }

@@ -7,6 +7,9 @@ pub(crate) type Chunked = [(usize, &'static str); 4];
 pub(crate) struct Statements {
     /// Per event: id → id, position, version, name, context, key, content_type, metadata, payload.
     pub(crate) events_by_id: Chunked,
+    /// position, micros, position → the last position before the first event that was recorded then or later, of those
+    /// up to the position; 0 for none.
+    pub(crate) before: &'static str,
 
     /// bundle, component, version, context → id.
     pub(crate) consumer_id: &'static str,
@@ -28,13 +31,18 @@ pub(crate) struct Statements {
     pub(crate) put_errors: &'static str,
     /// consumer.
     pub(crate) put_started: &'static str,
+    /// consumer, flag.
+    pub(crate) put_resetting: &'static str,
+    /// consumer, position.
+    pub(crate) put_replay: &'static str,
     /// consumer, enabled.
     pub(crate) put_enabled: &'static str,
     /// consumer. Makes sure that the consumer counts as stored.
     pub(crate) touch_checkpoint: &'static str,
     /// bundle, component, version → whether any consumer of it has started.
     pub(crate) started: &'static str,
-    /// bundle, component, version, context → epoch, enabled, errors, watermark, reach, open; nulls where not stored.
+    /// bundle, component, version, context → epoch, enabled, errors, watermark, reach, open, resetting, replay_to; nulls
+    /// where not stored.
     pub(crate) state: &'static str,
     /// bundle, component, version → context of one that is owned right now.
     pub(crate) owned: &'static str,
@@ -46,11 +54,12 @@ pub(crate) struct Statements {
     /// consumer, position, event, name, context, key, version, recorded_at, content_type, metadata, payload,
     /// handler, class, error, attempts, first_failed_at, last_failed_at.
     pub(crate) put_letter: &'static str,
-    /// bundle, component, version, context, after, limit → the columns of `put_letter` without the consumer.
+    /// bundle, component, version, context; the values of a filter; after, requested, limit → the columns of
+    /// `put_letter` without the consumer, and whether it is requested.
     pub(crate) letters: &'static str,
     /// bundle, component, version, context → how many.
     pub(crate) count_letters: &'static str,
-    /// consumer; position, name, key, key, each or NULL.
+    /// bundle, component, version, context; the values of a filter.
     pub(crate) request_letters: &'static str,
     /// micros, consumer id, event id.
     pub(crate) resolve_letter: &'static str,
@@ -65,11 +74,82 @@ pub(crate) struct Statements {
     pub(crate) put_lease: &'static str,
     /// consumer, owner, epoch.
     pub(crate) free_lease: &'static str,
+
+    pub(crate) sagas: SagaStatements,
+    pub(crate) timers: TimerStatements,
+    pub(crate) claims: ClaimStatements,
+}
+
+/// The statements about saga instances.
+pub(crate) struct SagaStatements {
+    /// consumer, id, state, position. Leaves one that has ended alone.
+    pub(crate) put: &'static str,
+    /// consumer, id, position. Leaves one that has ended before alone.
+    pub(crate) end: &'static str,
+    /// consumer, id → a row for each association, property and value, with nulls if there is none; no row unless it
+    /// lives.
+    pub(crate) associations: &'static str,
+    /// consumer, saga; property and value of each that goes.
+    pub(crate) drop_associations: Chunked,
+    /// Per association: consumer, property, value, saga. One that is there is left alone and not counted.
+    pub(crate) add_associations: Chunked,
+    /// consumer, saga.
+    pub(crate) free_associations: &'static str,
+    /// bundle, component, version, context, property, value → for each of its associations: id, state, position,
+    /// property, value.
+    pub(crate) find: &'static str,
+    /// bundle, component, version, context, id → a row if it has ended.
+    pub(crate) ended: &'static str,
+    /// bundle, component, version, context, after, limit → the columns of `find` for each association of each live
+    /// one, with nulls if there is none.
+    pub(crate) live: &'static str,
+    /// micros, bundle. Deletes those that ended so long ago.
+    pub(crate) sweep: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget_associations: &'static str,
+}
+
+/// The statements about events to be appended later.
+pub(crate) struct TimerStatements {
+    /// event, due_at, name, context, key, content_type, metadata, payload, consumer, saga. Leaves one that is there
+    /// alone; does nothing unless the saga lives.
+    pub(crate) put: &'static str,
+    /// consumer, events → those that are there; where several may fire at once, their rows are locked.
+    pub(crate) known: Chunked,
+    /// consumer, events.
+    pub(crate) remove: Chunked,
+    /// consumer, saga.
+    pub(crate) remove_all: &'static str,
+    /// bundle, component, version, context, limit → event, saga, due_at, name, context, key, content_type, metadata,
+    /// payload.
+    pub(crate) list: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget: &'static str,
+}
+
+/// The statements about what observers have begun and ended.
+pub(crate) struct ClaimStatements {
+    /// Per event: consumer, event, owner, micros from now. Leaves one that is done alone.
+    pub(crate) take: Chunked,
+    /// consumer, owner, events. Deletes those that are held by the owner.
+    pub(crate) release: Chunked,
+    /// Per event: consumer, event, owner. One that is done stays done since then.
+    pub(crate) finish: Chunked,
+    /// consumer.
+    pub(crate) clear: &'static str,
+    /// bundle, component, version, context, events → event, owner, whether it is done, the micros it is still held for.
+    pub(crate) find: Chunked,
+    /// micros, bundle. Deletes those that were done, or have expired, so long ago.
+    pub(crate) sweep: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget: &'static str,
 }
 
 /// `$row` once, 4, 16 and 64 times between `$before` and `$after`, commas between.
 macro_rules! chunked {
-    ($before:expr, $row:literal, $after:expr) => {
+    ($before:expr, $row:expr, $after:expr) => {
         [
             (64, concat!($before, chunked!(@16 $row), ",", chunked!(@16 $row), ",", chunked!(@16 $row), ",", chunked!(@16 $row), $after)),
             (16, concat!($before, chunked!(@16 $row), $after)),
@@ -77,8 +157,8 @@ macro_rules! chunked {
             (1, concat!($before, $row, $after)),
         ]
     };
-    (@4 $row:literal) => { concat!($row, ",", $row, ",", $row, ",", $row) };
-    (@16 $row:literal) => {
+    (@4 $row:expr) => { concat!($row, ",", $row, ",", $row, ",", $row) };
+    (@16 $row:expr) => {
         concat!(chunked!(@4 $row), ",", chunked!(@4 $row), ",", chunked!(@4 $row), ",", chunked!(@4 $row))
     };
 }

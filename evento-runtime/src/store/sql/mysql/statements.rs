@@ -2,7 +2,7 @@
 
 use crate::source::sql::append::Appending;
 use crate::store::sql::server::ServerStatements;
-use crate::store::sql::statements::{Statements, chunked};
+use crate::store::sql::statements::{ClaimStatements, SagaStatements, Statements, TimerStatements, chunked};
 
 /// Microseconds since 1970 by the clock of the database, in whatever time zone the session is.
 macro_rules! now {
@@ -42,6 +42,24 @@ macro_rules! of_version {
     };
 }
 
+/// What a filter of dead letters asks for, of eleven bound values: of those that stand there twice, the first
+/// says whether the second counts.
+macro_rules! meant {
+    () => {
+        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
+         AND (? IS NULL OR `key` = ?) AND handler = coalesce(?, handler) AND class = coalesce(?, class) \
+         AND (? IS NULL OR INSTR(error, ?) > 0) AND last_failed_at >= coalesce(?, last_failed_at) \
+         AND (? IS NULL OR last_failed_at < ?)"
+    };
+}
+
+/// All consumers of one bound bundle.
+macro_rules! of_bundle {
+    () => {
+        "(SELECT id FROM @consumer WHERE bundle = ?)"
+    };
+}
+
 /// The version of one stream. Locking, so that an older snapshot of the caller's does not show an older version.
 const VERSION: &str = "SELECT context, `key`, version FROM @event WHERE context = ? AND `key` = ? \
      ORDER BY version DESC LIMIT 1 LOCK IN SHARE MODE";
@@ -66,6 +84,8 @@ pub(crate) static SQL: Statements = Statements {
         "?",
         ") LOCK IN SHARE MODE"
     ),
+    before: "SELECT coalesce(max(position), 0) FROM @event WHERE position <= ? AND position < coalesce((SELECT position \
+         FROM @event WHERE recorded_at >= ? AND position <= ? ORDER BY position LIMIT 1), 9223372036854775807)",
 
     consumer_id: concat!("SELECT id FROM @consumer WHERE id = ", consumer!()),
     insert_consumer: "INSERT IGNORE INTO @consumer (bundle, component, version, context) VALUES (?, ?, ?, ?)",
@@ -95,11 +115,15 @@ pub(crate) static SQL: Statements = Statements {
     ),
     put_errors: "INSERT INTO @checkpoint (consumer, errors) VALUES (?, ?) ON DUPLICATE KEY UPDATE errors = VALUES(errors)",
     put_started: "INSERT INTO @checkpoint (consumer, started) VALUES (?, 1) ON DUPLICATE KEY UPDATE started = 1",
+    put_resetting: "INSERT INTO @checkpoint (consumer, resetting) VALUES (?, ?) ON DUPLICATE KEY UPDATE \
+         resetting = VALUES(resetting)",
+    put_replay: "INSERT INTO @checkpoint (consumer, replay_to) VALUES (?, ?) ON DUPLICATE KEY UPDATE \
+         replay_to = VALUES(replay_to)",
     put_enabled: "INSERT INTO @checkpoint (consumer, enabled) VALUES (?, ?) ON DUPLICATE KEY UPDATE enabled = VALUES(enabled)",
     touch_checkpoint: "INSERT IGNORE INTO @checkpoint (consumer) VALUES (?)",
     started: concat!("SELECT EXISTS (SELECT 1 FROM @checkpoint WHERE started = 1 AND consumer IN ", of_version!(), ")"),
     state: concat!(
-        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.`open` \
+        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.`open`, c.resetting, c.replay_to \
          FROM (SELECT ",
         consumer!(),
         " AS id) AS k LEFT JOIN @fence AS f ON f.consumer = k.id \
@@ -128,19 +152,15 @@ pub(crate) static SQL: Statements = Statements {
         "SELECT position, event, name, context, `key`, version, recorded_at, content_type, metadata, payload, handler, \
          class, error, attempts, first_failed_at, last_failed_at, requested FROM @dead_letter WHERE consumer = ",
         consumer!(),
-        " AND position > ? AND resolved_at IS NULL AND requested >= ? ORDER BY position, event LIMIT ?"
+        meant!(),
+        " AND position > ? AND requested >= ? ORDER BY position, event LIMIT ?"
     ),
     count_letters: concat!(
         "SELECT count(*) FROM @dead_letter WHERE consumer = ",
         consumer!(),
         " AND resolved_at IS NULL"
     ),
-    request_letters: concat!(
-        "UPDATE @dead_letter SET requested = 1 WHERE consumer = ",
-        consumer!(),
-        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
-         AND (? IS NULL OR `key` = ?)"
-    ),
+    request_letters: concat!("UPDATE @dead_letter SET requested = 1 WHERE consumer = ", consumer!(), meant!()),
     resolve_letter: "UPDATE @dead_letter SET requested = 0, resolved_at = ? WHERE consumer = ? AND event = ?",
     wanted: "SELECT component, version, context FROM @consumer \
          WHERE bundle = ? AND id IN (SELECT consumer FROM @dead_letter WHERE requested = 1)",
@@ -154,6 +174,95 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = VALUES(expires_at)"
     ),
     free_lease: "UPDATE @lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
+
+    sagas: SagaStatements {
+        put: "INSERT INTO @saga (consumer, id, state, applied) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE \
+             state = IF(ended_at IS NULL, VALUES(state), state), \
+             applied = IF(ended_at IS NULL, VALUES(applied), applied)",
+        end: concat!(
+            "INSERT INTO @saga (consumer, id, state, applied, ended_at) VALUES (?, ?, '', ?, ",
+            now!(),
+            ") ON DUPLICATE KEY UPDATE state = '', applied = IF(ended_at IS NULL, VALUES(applied), applied), \
+             ended_at = COALESCE(ended_at, VALUES(ended_at))"
+        ),
+        associations: "SELECT a.property, a.value FROM @saga AS s LEFT JOIN @saga_association AS a \
+             ON a.consumer = s.consumer AND a.saga = s.id WHERE s.consumer = ? AND s.id = ? AND s.ended_at IS NULL",
+        drop_associations: chunked!(
+            "DELETE FROM @saga_association WHERE consumer = ? AND saga = ? AND (property, value) IN (",
+            "(?,?)",
+            ")"
+        ),
+        add_associations: chunked!(
+            "INSERT IGNORE INTO @saga_association (consumer, property, value, saga) VALUES ",
+            "(?,?,?,?)",
+            ""
+        ),
+        free_associations: "DELETE FROM @saga_association WHERE consumer = ? AND saga = ?",
+        find: concat!(
+            "SELECT s.id, s.state, s.applied, b.property, b.value FROM @saga_association AS a \
+             JOIN @saga AS s ON s.consumer = a.consumer AND s.id = a.saga \
+             JOIN @saga_association AS b ON b.consumer = s.consumer AND b.saga = s.id WHERE a.consumer = ",
+            consumer!(),
+            " AND a.property = ? AND a.value = ? AND s.ended_at IS NULL"
+        ),
+        ended: concat!("SELECT id FROM @saga WHERE consumer = ", consumer!(), " AND id = ? AND ended_at IS NOT NULL"),
+        live: concat!(
+            "SELECT s.id, s.state, s.applied, a.property, a.value FROM (SELECT consumer, id, state, applied \
+             FROM @saga WHERE consumer = ",
+            consumer!(),
+            " AND id > ? AND ended_at IS NULL ORDER BY id LIMIT ?) AS s LEFT JOIN @saga_association AS a \
+             ON a.consumer = s.consumer AND a.saga = s.id ORDER BY s.id"
+        ),
+        sweep: concat!("DELETE FROM @saga WHERE ended_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
+        forget: concat!("DELETE FROM @saga WHERE consumer IN ", of_version!()),
+        forget_associations: concat!("DELETE FROM @saga_association WHERE consumer IN ", of_version!()),
+    },
+
+    timers: TimerStatements {
+        put: "INSERT IGNORE INTO @saga_timer (consumer, saga, event, due_at, name, context, `key`, content_type, metadata, \
+             payload) SELECT s.consumer, s.id, ?, ?, ?, ?, ?, ?, ?, ? FROM @saga AS s \
+             WHERE s.consumer = ? AND s.id = ? AND s.ended_at IS NULL",
+        known: chunked!("SELECT event FROM @saga_timer WHERE consumer = ? AND event IN (", "?", ") FOR UPDATE"),
+        remove: chunked!("DELETE FROM @saga_timer WHERE consumer = ? AND event IN (", "?", ")"),
+        remove_all: "DELETE FROM @saga_timer WHERE consumer = ? AND saga = ?",
+        list: concat!(
+            "SELECT event, saga, due_at, name, context, `key`, content_type, metadata, payload FROM @saga_timer \
+             WHERE consumer = ",
+            consumer!(),
+            " ORDER BY due_at, event LIMIT ?"
+        ),
+        forget: concat!("DELETE FROM @saga_timer WHERE consumer IN ", of_version!()),
+    },
+
+    claims: ClaimStatements {
+        take: chunked!(
+            "INSERT INTO @claim (consumer, event, owner, done, ends_at) VALUES ",
+            concat!("(?,?,?,0,", now!(), "+?)"),
+            " ON DUPLICATE KEY UPDATE owner = IF(done = 1, owner, VALUES(owner)), \
+             ends_at = IF(done = 1, ends_at, VALUES(ends_at))"
+        ),
+        release: chunked!("DELETE FROM @claim WHERE consumer = ? AND owner = ? AND done = 0 AND event IN (", "?", ")"),
+        finish: chunked!(
+            "INSERT INTO @claim (consumer, event, owner, done, ends_at) VALUES ",
+            concat!("(?,?,?,1,", now!(), ")"),
+            " ON DUPLICATE KEY UPDATE owner = IF(done = 1, owner, VALUES(owner)), \
+             ends_at = IF(done = 1, ends_at, VALUES(ends_at)), done = 1"
+        ),
+        clear: "DELETE FROM @claim WHERE consumer = ?",
+        find: chunked!(
+            concat!(
+                "SELECT event, owner, done, GREATEST(ends_at - ",
+                now!(),
+                ", 0) FROM @claim WHERE consumer = ",
+                consumer!(),
+                " AND event IN ("
+            ),
+            "?",
+            ")"
+        ),
+        sweep: concat!("DELETE FROM @claim WHERE ends_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
+        forget: concat!("DELETE FROM @claim WHERE consumer IN ", of_version!()),
+    },
 };
 
 pub(crate) static SERVER: ServerStatements = ServerStatements {

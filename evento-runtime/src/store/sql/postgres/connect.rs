@@ -23,7 +23,9 @@ const MISSING: &str = "SELECT t.name || ': ' || t.rights FROM (VALUES ('@event',
      ('@meta', 'SELECT, INSERT, UPDATE'), ('@consumer', 'SELECT, INSERT'), \
      ('@lease', 'SELECT, INSERT, UPDATE'), ('@fence', 'SELECT, INSERT, UPDATE'), \
      ('@checkpoint', 'SELECT, INSERT, UPDATE, DELETE'), \
-     ('@dead_letter', 'SELECT, INSERT, UPDATE, DELETE')) AS t (name, rights) \
+     ('@dead_letter', 'SELECT, INSERT, UPDATE, DELETE'), \
+     ('@saga', 'SELECT, INSERT, UPDATE, DELETE'), ('@saga_association', 'SELECT, INSERT, DELETE'), \
+     ('@saga_timer', 'SELECT, INSERT, UPDATE, DELETE'), ('@claim', 'SELECT, INSERT, UPDATE, DELETE')) AS t (name, rights) \
      WHERE NOT (SELECT bool_and(has_table_privilege(t.name, r)) FROM unnest(string_to_array(t.rights, ', ')) AS r) \
      UNION ALL SELECT 'sequence @position: USAGE' \
      WHERE NOT has_sequence_privilege('@position', 'USAGE')";

@@ -1,7 +1,7 @@
 //! The dialect of PostgreSQL.
 
 use crate::store::sql::server::ServerStatements;
-use crate::store::sql::statements::{Statements, chunked};
+use crate::store::sql::statements::{ClaimStatements, SagaStatements, Statements, TimerStatements, chunked};
 
 /// Microseconds since 1970 by the clock of the database.
 macro_rules! now {
@@ -25,6 +25,24 @@ macro_rules! of_version {
     };
 }
 
+/// What a filter of dead letters asks for, of eleven bound values: of those that stand there twice, the first
+/// says whether the second counts.
+macro_rules! meant {
+    () => {
+        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
+         AND (?::text IS NULL OR key = ?) AND handler = coalesce(?, handler) AND class = coalesce(?, class) \
+         AND (?::text IS NULL OR strpos(error COLLATE \"C\", ?) > 0) AND last_failed_at >= coalesce(?, last_failed_at) \
+         AND (?::bigint IS NULL OR last_failed_at < ?)"
+    };
+}
+
+/// All consumers of one bound bundle.
+macro_rules! of_bundle {
+    () => {
+        "(SELECT id FROM @consumer WHERE bundle = ?)"
+    };
+}
+
 pub(crate) static SQL: Statements = Statements {
     events_by_id: chunked!(
         "SELECT id, position, version, name, context, key, content_type, metadata, payload FROM @event \
@@ -32,6 +50,8 @@ pub(crate) static SQL: Statements = Statements {
         "?",
         ")"
     ),
+    before: "SELECT coalesce(max(position), 0) FROM @event WHERE position <= ? AND position < coalesce((SELECT position \
+         FROM @event WHERE recorded_at >= ? AND position <= ? ORDER BY position LIMIT 1), 9223372036854775807)",
 
     consumer_id: concat!("SELECT id FROM @consumer WHERE id = ", consumer!()),
     insert_consumer: "INSERT INTO @consumer (bundle, component, version, context) VALUES (?, ?, ?, ?) \
@@ -60,12 +80,16 @@ pub(crate) static SQL: Statements = Statements {
          SET errors = excluded.errors",
     put_started: "INSERT INTO @checkpoint AS t (consumer, started) VALUES (?, 1) ON CONFLICT (consumer) DO UPDATE \
          SET started = 1",
+    put_resetting: "INSERT INTO @checkpoint AS t (consumer, resetting) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
+         SET resetting = excluded.resetting",
+    put_replay: "INSERT INTO @checkpoint AS t (consumer, replay_to) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
+         SET replay_to = excluded.replay_to",
     put_enabled: "INSERT INTO @checkpoint AS t (consumer, enabled) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET enabled = excluded.enabled",
     touch_checkpoint: "INSERT INTO @checkpoint AS t (consumer) VALUES (?) ON CONFLICT DO NOTHING",
     started: concat!("SELECT EXISTS (SELECT 1 FROM @checkpoint WHERE started = 1 AND consumer IN ", of_version!(), ")"),
     state: concat!(
-        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.open \
+        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.open, c.resetting, c.replay_to \
          FROM (SELECT ",
         consumer!(),
         " AS id) AS k LEFT JOIN @fence AS f ON f.consumer = k.id \
@@ -95,19 +119,15 @@ pub(crate) static SQL: Statements = Statements {
         "SELECT position, event, name, context, key, version, recorded_at, content_type, metadata, payload, handler, \
          class, error, attempts, first_failed_at, last_failed_at, requested FROM @dead_letter WHERE consumer = ",
         consumer!(),
-        " AND position > ? AND resolved_at IS NULL AND requested >= ? ORDER BY position, event LIMIT ?"
+        meant!(),
+        " AND position > ? AND requested >= ? ORDER BY position, event LIMIT ?"
     ),
     count_letters: concat!(
         "SELECT count(*) FROM @dead_letter WHERE consumer = ",
         consumer!(),
         " AND resolved_at IS NULL"
     ),
-    request_letters: concat!(
-        "UPDATE @dead_letter SET requested = 1 WHERE consumer = ",
-        consumer!(),
-        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
-         AND (?::text IS NULL OR key = ?)"
-    ),
+    request_letters: concat!("UPDATE @dead_letter SET requested = 1 WHERE consumer = ", consumer!(), meant!()),
     resolve_letter: "UPDATE @dead_letter SET requested = 0, resolved_at = ? WHERE consumer = ? AND event = ?",
     wanted: "SELECT component, version, context FROM @consumer \
          WHERE bundle = ? AND id IN (SELECT consumer FROM @dead_letter WHERE requested = 1)",
@@ -121,6 +141,94 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = excluded.expires_at"
     ),
     free_lease: "UPDATE @lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
+
+    sagas: SagaStatements {
+        put: "INSERT INTO @saga AS t (consumer, id, state, applied) VALUES (?, ?, ?, ?) ON CONFLICT (consumer, id) \
+             DO UPDATE SET state = excluded.state, applied = excluded.applied WHERE t.ended_at IS NULL",
+        end: concat!(
+            "INSERT INTO @saga AS t (consumer, id, state, applied, ended_at) VALUES (?, ?, '', ?, ",
+            now!(),
+            ") ON CONFLICT (consumer, id) DO UPDATE SET state = excluded.state, applied = excluded.applied, \
+             ended_at = excluded.ended_at WHERE t.ended_at IS NULL"
+        ),
+        associations: "SELECT a.property, a.value FROM @saga AS s LEFT JOIN @saga_association AS a \
+             ON a.consumer = s.consumer AND a.saga = s.id WHERE s.consumer = ? AND s.id = ? AND s.ended_at IS NULL",
+        drop_associations: chunked!(
+            "DELETE FROM @saga_association WHERE consumer = ? AND saga = ? AND (property, value) IN (",
+            "(?,?)",
+            ")"
+        ),
+        add_associations: chunked!(
+            "INSERT INTO @saga_association (consumer, property, value, saga) VALUES ",
+            "(?,?,?,?)",
+            " ON CONFLICT DO NOTHING"
+        ),
+        free_associations: "DELETE FROM @saga_association WHERE consumer = ? AND saga = ?",
+        find: concat!(
+            "SELECT s.id, s.state, s.applied, b.property, b.value FROM @saga_association AS a \
+             JOIN @saga AS s ON s.consumer = a.consumer AND s.id = a.saga \
+             JOIN @saga_association AS b ON b.consumer = s.consumer AND b.saga = s.id WHERE a.consumer = ",
+            consumer!(),
+            " AND a.property = ? AND a.value = ? AND s.ended_at IS NULL"
+        ),
+        ended: concat!("SELECT id FROM @saga WHERE consumer = ", consumer!(), " AND id = ? AND ended_at IS NOT NULL"),
+        live: concat!(
+            "SELECT s.id, s.state, s.applied, a.property, a.value FROM (SELECT consumer, id, state, applied \
+             FROM @saga WHERE consumer = ",
+            consumer!(),
+            " AND id > ? AND ended_at IS NULL ORDER BY id LIMIT ?) AS s LEFT JOIN @saga_association AS a \
+             ON a.consumer = s.consumer AND a.saga = s.id ORDER BY s.id"
+        ),
+        sweep: concat!("DELETE FROM @saga WHERE ended_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
+        forget: concat!("DELETE FROM @saga WHERE consumer IN ", of_version!()),
+        forget_associations: concat!("DELETE FROM @saga_association WHERE consumer IN ", of_version!()),
+    },
+
+    timers: TimerStatements {
+        put: "INSERT INTO @saga_timer (consumer, saga, event, due_at, name, context, key, content_type, metadata, \
+             payload) SELECT s.consumer, s.id, ?, ?, ?, ?, ?::text, ?, ?::bytea, ? FROM @saga AS s \
+             WHERE s.consumer = ? AND s.id = ? AND s.ended_at IS NULL ON CONFLICT DO NOTHING",
+        known: chunked!("SELECT event FROM @saga_timer WHERE consumer = ? AND event IN (", "?", ") FOR UPDATE"),
+        remove: chunked!("DELETE FROM @saga_timer WHERE consumer = ? AND event IN (", "?", ")"),
+        remove_all: "DELETE FROM @saga_timer WHERE consumer = ? AND saga = ?",
+        list: concat!(
+            "SELECT event, saga, due_at, name, context, key, content_type, metadata, payload FROM @saga_timer \
+             WHERE consumer = ",
+            consumer!(),
+            " ORDER BY due_at, event LIMIT ?"
+        ),
+        forget: concat!("DELETE FROM @saga_timer WHERE consumer IN ", of_version!()),
+    },
+
+    claims: ClaimStatements {
+        take: chunked!(
+            "INSERT INTO @claim AS t (consumer, event, owner, done, ends_at) VALUES ",
+            concat!("(?,?,?,0,", now!(), "+?)"),
+            " ON CONFLICT (consumer, event) DO UPDATE SET owner = excluded.owner, ends_at = excluded.ends_at \
+             WHERE t.done = 0"
+        ),
+        release: chunked!("DELETE FROM @claim WHERE consumer = ? AND owner = ? AND done = 0 AND event IN (", "?", ")"),
+        finish: chunked!(
+            "INSERT INTO @claim AS t (consumer, event, owner, done, ends_at) VALUES ",
+            concat!("(?,?,?,1,", now!(), ")"),
+            " ON CONFLICT (consumer, event) DO UPDATE SET owner = excluded.owner, ends_at = excluded.ends_at, done = 1 \
+             WHERE t.done = 0"
+        ),
+        clear: "DELETE FROM @claim WHERE consumer = ?",
+        find: chunked!(
+            concat!(
+                "SELECT event, owner, done, greatest(ends_at - ",
+                now!(),
+                ", 0) FROM @claim WHERE consumer = ",
+                consumer!(),
+                " AND event IN ("
+            ),
+            "?",
+            ")"
+        ),
+        sweep: concat!("DELETE FROM @claim WHERE ends_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
+        forget: concat!("DELETE FROM @claim WHERE consumer IN ", of_version!()),
+    },
 };
 
 pub(crate) static SERVER: ServerStatements = ServerStatements {

@@ -6,6 +6,7 @@ mod inner;
 pub(crate) mod network;
 mod pool;
 mod renewal;
+mod sagas;
 mod settings;
 mod spi;
 mod statements;

@@ -9,10 +9,10 @@ use tokio::sync::watch;
 use super::{Inner, Server, Wrap};
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{AppendError, StoreError};
-use crate::event::{Position, StoredEvent};
+use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::source::Expected;
-use crate::source::sql::known::{emitting, fresh};
+use crate::source::sql::known::emitting;
 use crate::source::sql::{number_of, position_of};
 use crate::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
@@ -67,8 +67,13 @@ impl<S: Server> EventSource for Spi<S> {
         Ok(position_of(S::head(&self.0).await?))
     }
 
-    async fn before(&self, _: crate::event::Timestamp) -> Result<Option<Position>, StoreError> {
-        Err(StoreError::new(crate::error::StoreErrorKind::Other, "pending"))
+    async fn before(&self, time: Timestamp) -> Result<Option<Position>, StoreError> {
+        // What lies above the head may still get company below it.
+        let head = S::head(&self.0).await?;
+        let find = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move { state::before(&mut *server.session(connection), server.sql(), head, time).await })
+        });
+        Ok(position_of(find.await?))
     }
 
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
@@ -131,8 +136,7 @@ impl<S: Server> ConsumerStateStore for Spi<S> {
                     Some(number) => number,
                     None => consumer::ensure_id(&mut *session, server.sql(), &lease.consumer).await?,
                 };
-                state::settle(&mut *session, server.sql(), number, &lease, &settlement, now).await?;
-                let fresh = fresh(&mut *session, server.sql(), &settlement.emitted).await?;
+                let fresh = state::settle(&mut *session, server.sql(), number, &lease, &settlement, now).await?;
                 drop(session);
                 let emits = !fresh.is_empty();
                 if emits {
@@ -240,15 +244,15 @@ impl<S: Server> DeadEventQueue for Spi<S> {
     async fn list(
         &self,
         consumer: &ConsumerId,
-        _which: &LetterFilter,
+        which: &LetterFilter,
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
-        let (consumer, after) = (consumer.clone(), after.cloned());
+        let (consumer, which, after) = (consumer.clone(), which.clone(), after.cloned());
         let list = self.0.readers.run(Wrap::Bare, move |server, connection| {
             Box::pin(async move {
                 let mut session = server.session(connection);
-                dead_letter::list(&mut *session, server.sql(), &consumer, after.as_ref(), false, limit).await
+                dead_letter::list(&mut *session, server.sql(), &consumer, &which, after.as_ref(), false, limit).await
             })
         });
         list.await
@@ -270,7 +274,7 @@ impl<S: Server> DeadEventQueue for Spi<S> {
         let list = self.0.readers.run(Wrap::Bare, move |server, connection| {
             Box::pin(async move {
                 let mut session = server.session(connection);
-                dead_letter::list(&mut *session, server.sql(), &consumer, None, true, limit).await
+                dead_letter::list(&mut *session, server.sql(), &consumer, &LetterFilter::all(), None, true, limit).await
             })
         });
         list.await
@@ -288,5 +292,3 @@ impl<S: Server> DeadEventQueue for Spi<S> {
         count.await
     }
 }
-
-pending!(Spi<S>, S: Server);

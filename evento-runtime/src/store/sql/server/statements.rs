@@ -1,7 +1,7 @@
 //! The statements that only servers need, and the rendering of all of them.
 
 use crate::store::sql::names::Names;
-use crate::store::sql::statements::{Chunked, Statements};
+use crate::store::sql::statements::{Chunked, ClaimStatements, SagaStatements, Statements, TimerStatements};
 
 /// Ownership where several may write at once.
 pub(crate) struct ServerStatements {
@@ -33,6 +33,7 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
     let several = |chunked: &Chunked| chunked.map(|(rows, template)| (rows, names.render(template)));
     Box::leak(Box::new(Statements {
         events_by_id: several(&sql.events_by_id),
+        before: one(sql.before),
         consumer_id: one(sql.consumer_id),
         insert_consumer: one(sql.insert_consumer),
         consumers: one(sql.consumers),
@@ -42,6 +43,8 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
         put_checkpoint: one(sql.put_checkpoint),
         put_errors: one(sql.put_errors),
         put_started: one(sql.put_started),
+        put_resetting: one(sql.put_resetting),
+        put_replay: one(sql.put_replay),
         put_enabled: one(sql.put_enabled),
         touch_checkpoint: one(sql.touch_checkpoint),
         started: one(sql.started),
@@ -59,5 +62,36 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
         fence_epoch: one(sql.fence_epoch),
         put_lease: one(sql.put_lease),
         free_lease: one(sql.free_lease),
+        sagas: SagaStatements {
+            put: one(sql.sagas.put),
+            end: one(sql.sagas.end),
+            associations: one(sql.sagas.associations),
+            drop_associations: several(&sql.sagas.drop_associations),
+            add_associations: several(&sql.sagas.add_associations),
+            free_associations: one(sql.sagas.free_associations),
+            find: one(sql.sagas.find),
+            ended: one(sql.sagas.ended),
+            live: one(sql.sagas.live),
+            sweep: one(sql.sagas.sweep),
+            forget: one(sql.sagas.forget),
+            forget_associations: one(sql.sagas.forget_associations),
+        },
+        timers: TimerStatements {
+            put: one(sql.timers.put),
+            known: several(&sql.timers.known),
+            remove: several(&sql.timers.remove),
+            remove_all: one(sql.timers.remove_all),
+            list: one(sql.timers.list),
+            forget: one(sql.timers.forget),
+        },
+        claims: ClaimStatements {
+            take: several(&sql.claims.take),
+            release: several(&sql.claims.release),
+            finish: several(&sql.claims.finish),
+            clear: one(sql.claims.clear),
+            find: several(&sql.claims.find),
+            sweep: one(sql.claims.sweep),
+            forget: one(sql.claims.forget),
+        },
     }))
 }

@@ -9,6 +9,7 @@ mod poll;
 mod readers;
 mod registry;
 mod renewal;
+mod sagas;
 mod session;
 mod spi;
 mod statements;

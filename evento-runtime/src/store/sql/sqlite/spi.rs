@@ -13,11 +13,11 @@ use super::{APPENDING, SQL};
 use crate::clock::{Clock as _, SystemClock};
 use crate::deps::Need;
 use crate::error::{AppendError, StoreError};
-use crate::event::{Position, StoredEvent};
+use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::source::Expected;
-use crate::source::sql::known::{emitting, fresh};
-use crate::source::sql::{append::append, number_of, sqlite as log};
+use crate::source::sql::known::emitting;
+use crate::source::sql::{append::append, number_of, position_of, sqlite as log};
 use crate::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
 };
@@ -87,8 +87,12 @@ impl EventSource for SqliteStore {
         self.inner.readers.read(|session| Box::pin(log::head(session))).await
     }
 
-    async fn before(&self, _: crate::event::Timestamp) -> Result<Option<Position>, StoreError> {
-        Err(StoreError::new(crate::error::StoreErrorKind::Other, "pending"))
+    async fn before(&self, time: Timestamp) -> Result<Option<Position>, StoreError> {
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { state::before(session, &SQL, i64::MAX, time).await }));
+        Ok(position_of(read.await?))
     }
 
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
@@ -146,8 +150,7 @@ impl ConsumerStateStore for SqliteStore {
                         Some(number) => number,
                         None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
                     };
-                    state::settle(session, &SQL, number, &lease, &settlement, now).await?;
-                    let fresh = fresh(session, &SQL, &settlement.emitted).await?;
+                    let fresh = state::settle(session, &SQL, number, &lease, &settlement, now).await?;
                     if fresh.is_empty() {
                         return Ok(None);
                     }
@@ -264,13 +267,15 @@ impl DeadEventQueue for SqliteStore {
     async fn list(
         &self,
         consumer: &ConsumerId,
-        _which: &LetterFilter,
+        which: &LetterFilter,
         after: Option<&Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
-        let (consumer, after) = (consumer.clone(), after.cloned());
+        let (consumer, which, after) = (consumer.clone(), which.clone(), after.cloned());
         let read = self.inner.readers.read(move |session| {
-            Box::pin(async move { dead_letter::list(session, &SQL, &consumer, after.as_ref(), false, limit).await })
+            Box::pin(
+                async move { dead_letter::list(session, &SQL, &consumer, &which, after.as_ref(), false, limit).await },
+            )
         });
         read.await
     }
@@ -287,7 +292,9 @@ impl DeadEventQueue for SqliteStore {
     async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let consumer = consumer.clone();
         let read = self.inner.readers.read(move |session| {
-            Box::pin(async move { dead_letter::list(session, &SQL, &consumer, None, true, limit).await })
+            Box::pin(async move {
+                dead_letter::list(session, &SQL, &consumer, &LetterFilter::all(), None, true, limit).await
+            })
         });
         read.await
     }
@@ -310,5 +317,3 @@ impl DeadEventQueue for SqliteStore {
         read.await
     }
 }
-
-pending!(SqliteStore);

@@ -1,7 +1,7 @@
 //! The dialect of SQLite.
 
 use crate::source::sql::append::Appending;
-use crate::store::sql::statements::{Statements, chunked};
+use crate::store::sql::statements::{ClaimStatements, SagaStatements, Statements, TimerStatements, chunked};
 
 /// Milliseconds since 1970 by the clock of the database.
 macro_rules! now {
@@ -21,6 +21,31 @@ macro_rules! consumer {
 macro_rules! of_version {
     () => {
         "(SELECT id FROM evento_consumer WHERE bundle = ? AND component = ? AND version = ?)"
+    };
+}
+
+/// Microseconds since 1970 by the clock of the database.
+macro_rules! micros {
+    () => {
+        concat!("(", now!(), " * 1000)")
+    };
+}
+
+/// What a filter of dead letters asks for, of eleven bound values: of those that stand there twice, the first
+/// says whether the second counts.
+macro_rules! meant {
+    () => {
+        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
+         AND (? IS NULL OR key = ?) AND handler = coalesce(?, handler) AND class = coalesce(?, class) \
+         AND (? IS NULL OR instr(error, ?) > 0) AND last_failed_at >= coalesce(?, last_failed_at) \
+         AND (? IS NULL OR last_failed_at < ?)"
+    };
+}
+
+/// All consumers of one bound bundle.
+macro_rules! of_bundle {
+    () => {
+        "(SELECT id FROM evento_consumer WHERE bundle = ?)"
     };
 }
 
@@ -49,6 +74,8 @@ pub(crate) static SQL: Statements = Statements {
         "?",
         ")"
     ),
+    before: "SELECT coalesce(max(position), 0) FROM evento_event WHERE position <= ? AND position < coalesce((SELECT position \
+         FROM evento_event WHERE recorded_at >= ? AND position <= ? ORDER BY position LIMIT 1), 9223372036854775807)",
 
     consumer_id: concat!("SELECT id FROM evento_consumer WHERE id = ", consumer!()),
     insert_consumer: "INSERT INTO evento_consumer (bundle, component, version, context) VALUES (?, ?, ?, ?) \
@@ -71,6 +98,10 @@ pub(crate) static SQL: Statements = Statements {
          SET errors = excluded.errors",
     put_started: "INSERT INTO evento_checkpoint (consumer, started) VALUES (?, 1) ON CONFLICT (consumer) DO UPDATE \
          SET started = 1",
+    put_resetting: "INSERT INTO evento_checkpoint (consumer, resetting) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
+         SET resetting = excluded.resetting",
+    put_replay: "INSERT INTO evento_checkpoint (consumer, replay_to) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
+         SET replay_to = excluded.replay_to",
     put_enabled: "INSERT INTO evento_checkpoint (consumer, enabled) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET enabled = excluded.enabled",
     touch_checkpoint: "INSERT INTO evento_checkpoint (consumer) VALUES (?) ON CONFLICT DO NOTHING",
@@ -80,7 +111,7 @@ pub(crate) static SQL: Statements = Statements {
         ")"
     ),
     state: concat!(
-        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.open \
+        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.open, c.resetting, c.replay_to \
          FROM (SELECT ",
         consumer!(),
         " AS id) AS k LEFT JOIN evento_fence AS f ON f.consumer = k.id \
@@ -110,19 +141,15 @@ pub(crate) static SQL: Statements = Statements {
         "SELECT position, event, name, context, key, version, recorded_at, content_type, metadata, payload, handler, \
          class, error, attempts, first_failed_at, last_failed_at, requested FROM evento_dead_letter WHERE consumer = ",
         consumer!(),
-        " AND position > ? AND resolved_at IS NULL AND requested >= ? ORDER BY position, event LIMIT ?"
+        meant!(),
+        " AND position > ? AND requested >= ? ORDER BY position, event LIMIT ?"
     ),
     count_letters: concat!(
         "SELECT count(*) FROM evento_dead_letter WHERE consumer = ",
         consumer!(),
         " AND resolved_at IS NULL"
     ),
-    request_letters: concat!(
-        "UPDATE evento_dead_letter SET requested = 1 WHERE consumer = ",
-        consumer!(),
-        " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
-         AND (? IS NULL OR key = ?)"
-    ),
+    request_letters: concat!("UPDATE evento_dead_letter SET requested = 1 WHERE consumer = ", consumer!(), meant!()),
     resolve_letter: "UPDATE evento_dead_letter SET requested = 0, resolved_at = ? WHERE consumer = ? AND event = ?",
     wanted: "SELECT component, version, context FROM evento_consumer \
          WHERE bundle = ? AND id IN (SELECT consumer FROM evento_dead_letter WHERE requested = 1)",
@@ -136,6 +163,102 @@ pub(crate) static SQL: Statements = Statements {
          expires_at = excluded.expires_at"
     ),
     free_lease: "UPDATE evento_lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
+
+    sagas: SagaStatements {
+        put: "INSERT INTO evento_saga (consumer, id, state, applied) VALUES (?, ?, ?, ?) ON CONFLICT (consumer, id) \
+             DO UPDATE SET state = excluded.state, applied = excluded.applied WHERE evento_saga.ended_at IS NULL",
+        end: concat!(
+            "INSERT INTO evento_saga (consumer, id, state, applied, ended_at) VALUES (?, ?, x'', ?, ",
+            micros!(),
+            ") ON CONFLICT (consumer, id) DO UPDATE SET state = excluded.state, applied = excluded.applied, \
+             ended_at = excluded.ended_at WHERE evento_saga.ended_at IS NULL"
+        ),
+        associations: "SELECT a.property, a.value FROM evento_saga AS s LEFT JOIN evento_saga_association AS a \
+             ON a.consumer = s.consumer AND a.saga = s.id WHERE s.consumer = ? AND s.id = ? AND s.ended_at IS NULL",
+        drop_associations: chunked!(
+            "DELETE FROM evento_saga_association WHERE consumer = ? AND saga = ? AND (property, value) IN (VALUES ",
+            "(?,?)",
+            ")"
+        ),
+        add_associations: chunked!(
+            "INSERT INTO evento_saga_association (consumer, property, value, saga) VALUES ",
+            "(?,?,?,?)",
+            " ON CONFLICT DO NOTHING"
+        ),
+        free_associations: "DELETE FROM evento_saga_association WHERE consumer = ? AND saga = ?",
+        find: concat!(
+            "SELECT s.id, s.state, s.applied, b.property, b.value FROM evento_saga_association AS a \
+             JOIN evento_saga AS s ON s.consumer = a.consumer AND s.id = a.saga \
+             JOIN evento_saga_association AS b ON b.consumer = s.consumer AND b.saga = s.id WHERE a.consumer = ",
+            consumer!(),
+            " AND a.property = ? AND a.value = ? AND s.ended_at IS NULL"
+        ),
+        ended: concat!(
+            "SELECT id FROM evento_saga WHERE consumer = ",
+            consumer!(),
+            " AND id = ? AND ended_at IS NOT NULL"
+        ),
+        live: concat!(
+            "SELECT s.id, s.state, s.applied, a.property, a.value FROM (SELECT consumer, id, state, applied \
+             FROM evento_saga WHERE consumer = ",
+            consumer!(),
+            " AND id > ? AND ended_at IS NULL ORDER BY id LIMIT ?) AS s LEFT JOIN evento_saga_association AS a \
+             ON a.consumer = s.consumer AND a.saga = s.id ORDER BY s.id"
+        ),
+        sweep: concat!("DELETE FROM evento_saga WHERE ended_at <= ", micros!(), " - ? AND consumer IN ", of_bundle!()),
+        forget: concat!("DELETE FROM evento_saga WHERE consumer IN ", of_version!()),
+        forget_associations: concat!("DELETE FROM evento_saga_association WHERE consumer IN ", of_version!()),
+    },
+
+    timers: TimerStatements {
+        put: "INSERT INTO evento_saga_timer (consumer, saga, event, due_at, name, context, key, content_type, metadata, \
+             payload) SELECT s.consumer, s.id, ?, ?, ?, ?, ?, ?, ?, ? FROM evento_saga AS s \
+             WHERE s.consumer = ? AND s.id = ? AND s.ended_at IS NULL ON CONFLICT DO NOTHING",
+        known: chunked!("SELECT event FROM evento_saga_timer WHERE consumer = ? AND event IN (", "?", ")"),
+        remove: chunked!("DELETE FROM evento_saga_timer WHERE consumer = ? AND event IN (", "?", ")"),
+        remove_all: "DELETE FROM evento_saga_timer WHERE consumer = ? AND saga = ?",
+        list: concat!(
+            "SELECT event, saga, due_at, name, context, key, content_type, metadata, payload FROM evento_saga_timer \
+             WHERE consumer = ",
+            consumer!(),
+            " ORDER BY due_at, event LIMIT ?"
+        ),
+        forget: concat!("DELETE FROM evento_saga_timer WHERE consumer IN ", of_version!()),
+    },
+
+    claims: ClaimStatements {
+        take: chunked!(
+            "INSERT INTO evento_claim (consumer, event, owner, done, ends_at) VALUES ",
+            concat!("(?,?,?,0,", micros!(), "+?)"),
+            " ON CONFLICT (consumer, event) DO UPDATE SET owner = excluded.owner, ends_at = excluded.ends_at \
+             WHERE evento_claim.done = 0"
+        ),
+        release: chunked!(
+            "DELETE FROM evento_claim WHERE consumer = ? AND owner = ? AND done = 0 AND event IN (",
+            "?",
+            ")"
+        ),
+        finish: chunked!(
+            "INSERT INTO evento_claim (consumer, event, owner, done, ends_at) VALUES ",
+            concat!("(?,?,?,1,", micros!(), ")"),
+            " ON CONFLICT (consumer, event) DO UPDATE SET owner = excluded.owner, ends_at = excluded.ends_at, done = 1 \
+             WHERE evento_claim.done = 0"
+        ),
+        clear: "DELETE FROM evento_claim WHERE consumer = ?",
+        find: chunked!(
+            concat!(
+                "SELECT event, owner, done, max(ends_at - ",
+                micros!(),
+                ", 0) FROM evento_claim WHERE consumer = ",
+                consumer!(),
+                " AND event IN ("
+            ),
+            "?",
+            ")"
+        ),
+        sweep: concat!("DELETE FROM evento_claim WHERE ends_at <= ", micros!(), " - ? AND consumer IN ", of_bundle!()),
+        forget: concat!("DELETE FROM evento_claim WHERE consumer IN ", of_version!()),
+    },
 };
 
 /// milliseconds from now, owner, JSON of [consumer, epoch] pairs → consumer and epoch of those still held.

@@ -1,0 +1,103 @@
+//! Dead letters.
+
+use async_trait::async_trait;
+
+use super::state::Kept;
+use super::{Data, MemoryStore};
+use crate::error::StoreError;
+use crate::event::Position;
+use crate::identity::ConsumerId;
+use crate::store::{DeadEventQueue, DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
+
+/// One of a consumer.
+pub(super) struct Letter {
+    letter: DeadLetter,
+    pub(super) requested: bool,
+    pub(super) resolved: bool,
+}
+
+#[async_trait]
+impl DeadEventQueue for MemoryStore {
+    async fn list(
+        &self,
+        consumer: &ConsumerId,
+        which: &LetterFilter,
+        after: Option<&Position>,
+        limit: usize,
+    ) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        let wanted = |letter: &Letter| {
+            after.is_none_or(|after| letter.letter.event.position > *after) && which.matches(&letter.letter)
+        };
+        Ok(self.with(|data| letters(data, consumer, wanted, limit)))
+    }
+
+    async fn request(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        Ok(self.with(|data| {
+            let kept = data.consumers.get_mut(consumer).and_then(|row| row.kept.as_mut());
+            let letters = kept.into_iter().flat_map(|kept| kept.letters.values_mut());
+            let mut marked = 0;
+            for letter in letters.filter(|letter| !letter.resolved && which.matches(&letter.letter)) {
+                letter.requested = true;
+                marked += 1;
+            }
+            marked
+        }))
+    }
+
+    async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+        Ok(self.with(|data| letters(data, consumer, |letter| letter.requested, limit)))
+    }
+
+    async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
+        Ok(self.with(|data| {
+            let of_bundle = data.consumers.iter().filter(|(id, _)| &*id.bundle == bundle);
+            let wanted = of_bundle.filter(|(_, row)| {
+                row.kept.as_ref().is_some_and(|kept| kept.letters.values().any(|letter| letter.requested))
+            });
+            wanted.map(|(id, _)| id.clone()).collect()
+        }))
+    }
+
+    async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
+        Ok(self.with(|data| {
+            let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
+            let unresolved = kept.into_iter().flat_map(|kept| kept.letters.values()).filter(|letter| !letter.resolved);
+            u64::try_from(unresolved.count()).unwrap_or(u64::MAX)
+        }))
+    }
+}
+
+/// Unresolved ones, oldest first.
+fn letters(
+    data: &Data,
+    consumer: &ConsumerId,
+    wanted: impl Fn(&Letter) -> bool,
+    limit: usize,
+) -> Vec<StoredDeadLetter> {
+    let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
+    let letters = kept.into_iter().flat_map(|kept| kept.letters.values());
+    let mut letters: Vec<&Letter> = letters.filter(|letter| !letter.resolved && wanted(letter)).collect();
+    letters.sort_by(|a, b| {
+        let (a, b) = (&a.letter.event, &b.letter.event);
+        (&a.position, a.id).cmp(&(&b.position, b.id))
+    });
+    let stored = |letter: &Letter| StoredDeadLetter {
+        consumer: consumer.clone(),
+        letter: letter.letter.clone(),
+        requested: letter.requested,
+    };
+    letters.into_iter().take(limit).map(stored).collect()
+}
+
+impl Kept {
+    /// Adds a dead letter, or its attempts to the one that is there.
+    pub(super) fn add(&mut self, mut letter: DeadLetter) {
+        letter.error = fit_text(letter.error, MAX_ERROR_TEXT);
+        letter.handler = fit_text(letter.handler, MAX_ERROR_TEXT);
+        if let Some(stored) = self.letters.get(&letter.event.id) {
+            letter.attempts = letter.attempts.saturating_add(stored.letter.attempts);
+            letter.first_failed_at = stored.letter.first_failed_at;
+        }
+        self.letters.insert(letter.event.id, Letter { letter, requested: false, resolved: false });
+    }
+}
