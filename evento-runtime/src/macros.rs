@@ -155,6 +155,7 @@ pub use evento_macros::projector;
 ///
 /// `#[cfg]` on a handler holds for its registration too. `#[allow(..)]` on it covers what is written for it.
 pub use evento_macros::event_handler;
+pub use evento_macros::{saga, observer, saga_event_handler, on_reset};
 
 /// Marks the constructor in a [`#[projector]`](macro@projector) block. Needs no import there.
 ///
