@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 
 pub use core::option::Option;
 pub use core::primitive::{bool, str};
-pub use core::{compile_error, env, file, line, module_path, stringify};
 pub use core::result::Result;
+pub use core::{compile_error, env, file, line, module_path, stringify};
 pub use inventory;
 pub use std::string::String;
 

@@ -89,16 +89,12 @@ extern crate self as evento_runtime;
 
 pub use async_trait::async_trait;
 pub use bundle::{Bundle, BundleBuilder, Error, LaunchError, Result, RunError, Running, shutdown_signal};
-pub use context::{
-    Associations, Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Progress, SagaState, Stop,
-};
+pub use context::{Associations, Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Progress, SagaState, Stop};
 pub use error::{AdminError, AppendError, BoxError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;
 #[cfg(feature = "macros")]
-pub use macros::{
-    Event, event_handler, inject, observer, on_reset, on_start, projector, saga, saga_event_handler,
-};
+pub use macros::{Event, event_handler, inject, observer, on_reset, on_start, projector, saga, saga_event_handler};
 pub use outcome::{ErrorClass, Flow, HandlerError};
 pub use policy::{CheckpointMode, StartFrom};
 pub use source::{Appended, Expected};

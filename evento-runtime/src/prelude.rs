@@ -10,8 +10,6 @@ pub use crate::outcome::{ErrorClass, Flow, HandlerError};
 pub use crate::policy::StartFrom;
 
 #[cfg(feature = "macros")]
-pub use crate::macros::{
-    Event, event_handler, observer, on_reset, on_start, projector, saga, saga_event_handler,
-};
+pub use crate::macros::{Event, event_handler, observer, on_reset, on_start, projector, saga, saga_event_handler};
 #[cfg(feature = "sqlite")]
 pub use crate::store::SqliteWriter;

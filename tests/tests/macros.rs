@@ -246,13 +246,9 @@ fn scope(component: Arc<dyn std::any::Any + Send + Sync>, sum: &Sum) -> Arc<Cons
     let mut deps = Deps::default();
     deps.insert(Arc::clone(sum));
     deps.insert(3_u8);
-    Arc::new(ConsumerScope {
-        consumer: ConsumerId { bundle: "b".into(), component: "c".into(), version: 1, context: ContextPattern::All }
-            .into(),
-        component,
-        deps,
-        stop: Stop::new(tokio::sync::watch::channel(false).1),
-    })
+    let consumer = ConsumerId { bundle: "b".into(), component: "c".into(), version: 1, context: ContextPattern::All };
+    let stop = Stop::new(tokio::sync::watch::channel(false).1);
+    Arc::new(ConsumerScope::new(consumer.into(), component, deps, stop))
 }
 
 fn context(scope: &Arc<ConsumerScope>, name: &str, payload: &'static str, attempt: u32) -> HandlerContext {

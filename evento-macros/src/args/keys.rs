@@ -73,7 +73,10 @@ pub(crate) const OBSERVER: &[Key] = &[
     START,
     WAIT_FOR_HEAD,
     CONTEXTS,
-    refused("checkpoint", "`checkpoint` must be left out: events of an observer are covered only once they are settled"),
+    refused(
+        "checkpoint",
+        "`checkpoint` must be left out: events of an observer are covered only once they are settled",
+    ),
     CRATE,
 ];
 

@@ -61,7 +61,7 @@ fn shim(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream
     }
     let convert = Convert {
         function: if saga.is_some() { "saga_outcome" } else { "outcome" },
-        state: state.map(|state| quote!(#state, &#context)),
+        state: state.map(|state| quote!(&#state, &#context)),
     };
     if method.is_async {
         let run = awaited(rt, method, &convert, owner, &arguments);
@@ -171,13 +171,7 @@ fn converted(rt: &TokenStream, method: &Method, convert: &Convert, call: &TokenS
 }
 
 /// One boxed future that calls, waits, and converts what came back.
-fn awaited(
-    rt: &TokenStream,
-    method: &Method,
-    convert: &Convert,
-    owner: &TokenStream,
-    from: &Arguments,
-) -> TokenStream {
+fn awaited(rt: &TokenStream, method: &Method, convert: &Convert, owner: &TokenStream, from: &Arguments) -> TokenStream {
     let call = from.call(method, owner);
     let call = quote_spanned!(at(method.ident.span())=> #call.await);
     let outcome = converted(rt, method, convert, &call);

@@ -289,12 +289,7 @@ fn read_handler(kind: Kind, attr: &Attribute, method: &ImplItemFn, errors: &mut 
     Some(Handler { method: as_method(method, args), event, options, saga: None })
 }
 
-fn read_saga_handler(
-    attr: &Attribute,
-    method: &ImplItemFn,
-    parts: &mut Parts,
-    errors: &mut Errors,
-) -> Option<Handler> {
+fn read_saga_handler(attr: &Attribute, method: &ImplItemFn, parts: &mut Parts, errors: &mut Errors) -> Option<Handler> {
     let tokens = attributes::arguments(attr, "#[saga_event_handler(association = order_id)]", errors);
     let (options, saga) = options::of_saga_method(tokens, errors);
     // What stands outside of the parentheses is told already, and may have been one.
@@ -349,7 +344,10 @@ fn check_states(handlers: &[Handler], errors: &mut Errors) {
         if !same_type(other, state) {
             let (method, first) = (names::plain(&handler.method.ident), names::plain(&first.method.ident));
             let state = shown(state);
-            errors.on(other, format_args!("`{method}` must take `&mut {state}`, as `{first}` does: a saga has one state"));
+            errors.on(
+                other,
+                format_args!("`{method}` must take `&mut {state}`, as `{first}` does: a saga has one state"),
+            );
         }
     }
 }

@@ -13,12 +13,7 @@ use crate::expand::{self, Stub};
 use crate::names;
 
 /// `#[projector] struct OrderTotals;`.
-pub(super) fn component(
-    kind: Kind,
-    options: ComponentOptions,
-    item: &ItemStruct,
-    mut errors: Errors,
-) -> TokenStream {
+pub(super) fn component(kind: Kind, options: ComponentOptions, item: &ItemStruct, mut errors: Errors) -> TokenStream {
     let shown = names::plain(&item.ident);
     if !item.generics.params.is_empty() {
         errors.on(

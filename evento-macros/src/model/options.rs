@@ -28,10 +28,7 @@ impl ComponentOptions {
         let mut options = Self::default();
         if !args.meant("version") {
             let word = kind.word();
-            errors.at(
-                Span::call_site(),
-                format_args!("`#[{word}]` must have a version: `#[{word}(version = 1)]`"),
-            );
+            errors.at(Span::call_site(), format_args!("`#[{word}]` must have a version: `#[{word}(version = 1)]`"));
         }
         for arg in args.list {
             match arg.key.name {
@@ -155,7 +152,8 @@ fn belongs_to_the_block(kind: Kind, rest: Vec<Arg>, errors: &mut Errors) {
             let attribute = kind.attribute();
             errors.at(arg.span, format_args!("`crate` must be given on `{attribute}`, for the whole block"));
         } else {
-            errors.at(arg.span, format_args!("`{name}` must be left out: the handler belongs to the block it stands in"));
+            errors
+                .at(arg.span, format_args!("`{name}` must be left out: the handler belongs to the block it stands in"));
         }
     }
 }
@@ -169,10 +167,7 @@ pub(super) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerO
 }
 
 /// Options of a free function with `#[saga_event_handler]`.
-pub(super) fn of_saga_function(
-    tokens: TokenStream,
-    errors: &mut Errors,
-) -> (HandlerOptions, SagaOptions, FreeOptions) {
+pub(super) fn of_saga_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, SagaOptions, FreeOptions) {
     let mut options = HandlerOptions::default();
     let mut args = args::read("#[saga_event_handler]", SAGA_HANDLER, tokens, errors);
     let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
@@ -207,7 +202,8 @@ fn read_free(args: &Args, rest: Vec<Arg>, errors: &mut Errors) -> FreeOptions {
             }
         };
         if let Some(first) = first.replace(name) {
-            errors.at(arg.span, format_args!("`{name}` must not stand beside `{first}`: a function joins one component"));
+            errors
+                .at(arg.span, format_args!("`{name}` must not stand beside `{first}`: a function joins one component"));
         }
         free.joined = arg.path(errors).map(|path| Joined { kind, path });
     }

@@ -37,7 +37,8 @@ pub(super) fn arguments<'a, 'b>(
     match peel(&second.ty) {
         Type::Reference(reference) if reference.mutability.is_some() => check(role, &name, reference, errors),
         ty if others.iter().any(|other| is_exclusive(&other.ty)) => {
-            let message = format!("`{name}` must take the state of its saga right after the event, before `{}`", shown(ty));
+            let message =
+                format!("`{name}` must take the state of its saga right after the event, before `{}`", shown(ty));
             for other in others.iter().filter(|other| is_exclusive(&other.ty)) {
                 errors.signature(&other.ty, usage, &message);
             }
@@ -48,7 +49,9 @@ pub(super) fn arguments<'a, 'b>(
             errors.signature(
                 reference,
                 usage,
-                format_args!("`{name}` must take the state of its saga as `&mut {state}`: it is stored as the handler left it"),
+                format_args!(
+                    "`{name}` must take the state of its saga as `&mut {state}`: it is stored as the handler left it"
+                ),
             );
         }
         ty => {

@@ -7,14 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use evento_runtime::deps::{Deps, Need};
 use evento_runtime::error::{AppendError, StoreError, StoreErrorKind};
-use evento_runtime::event::{Position, StoredEvent};
+use evento_runtime::event::{EventId, Position, StoredEvent, Timestamp};
 use evento_runtime::identity::{ConsumerId, Epoch, OwnerId};
 use evento_runtime::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck,
 };
 use evento_runtime::store::{
-    Checkpoint, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter,
-    Settlement, Store, StoreConfig, StoredDeadLetter, Stores,
+    Association, Checkpoint, ClaimState, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue,
+    DedupeStore, Lease, LetterFilter, SagaFound, SagaId, SagaInstance, SagaStateStore, Settlement, Store, StoreConfig,
+    StoredDeadLetter, Stores, Timer,
 };
 use tokio::sync::watch;
 
@@ -84,7 +85,8 @@ impl StoreConfig for Fake {
         supplied.insert(Writer);
         let this: Arc<Self> = Arc::from(self);
         let (state, lock, dead_letters) = (Arc::clone(&this), Arc::clone(&this), Arc::clone(&this));
-        let stores = Stores { state, lock, dead_letters };
+        let (sagas, claims) = (Arc::clone(&this) as _, Arc::clone(&this) as _);
+        let stores = Stores { state, lock, dead_letters, sagas, claims };
         Ok(Store { events: Arc::clone(&this) as _, stores, supplied, close: Some(this) })
     }
 }
@@ -112,6 +114,10 @@ impl EventSource for Fake {
 
     async fn head(&self) -> Result<Option<Position>, StoreError> {
         Ok(Some(Position::from_u64(self.head)))
+    }
+
+    async fn before(&self, _: Timestamp) -> Result<Option<Position>, StoreError> {
+        Ok(None)
     }
 
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
@@ -195,7 +201,13 @@ impl ConsumerLock for Fake {
 
 #[async_trait]
 impl DeadEventQueue for Fake {
-    async fn list(&self, _: &ConsumerId, _: Option<&Position>, _: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
+    async fn list(
+        &self,
+        _: &ConsumerId,
+        _: &LetterFilter,
+        _: Option<&Position>,
+        _: usize,
+    ) -> Result<Vec<StoredDeadLetter>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -212,6 +224,36 @@ impl DeadEventQueue for Fake {
     }
 
     async fn count(&self, _: &ConsumerId) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}
+
+#[async_trait]
+impl SagaStateStore for Fake {
+    async fn find(&self, _: &ConsumerId, _: &Association, _: SagaId) -> Result<SagaFound, StoreError> {
+        Ok(SagaFound::Unknown)
+    }
+
+    async fn instances(&self, _: &ConsumerId, _: Option<SagaId>, _: usize) -> Result<Vec<SagaInstance>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn timers(&self, _: &ConsumerId, _: usize) -> Result<Vec<Timer>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn sweep_ended(&self, _: &str, _: Duration) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}
+
+#[async_trait]
+impl DedupeStore for Fake {
+    async fn claims(&self, _: &ConsumerId, _: &[EventId]) -> Result<Vec<(EventId, ClaimState)>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn sweep_claims(&self, _: &str, _: Duration) -> Result<u64, StoreError> {
         Ok(0)
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn only_in_a_saga(draft: &Draft<'_>, report: &mut Report) {
         for need in handler.def.needs.iter().copied().flatten().filter(|need| need.is_of_saga()) {
             let (label, wanted) = (component.label(handler), short_type(need.type_name()));
             let message = format!("`{label}` takes `{wanted}`, which only handlers of sagas have");
-            let help = format!("`{}` is a {}: it has no instances; take it out", component.def.name, component.def.kind);
+            let help =
+                format!("`{}` is a {}: it has no instances; take it out", component.def.name, component.def.kind);
             report.add(handler.def.location, message).help(help);
         }
     }

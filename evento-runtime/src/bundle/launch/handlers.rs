@@ -17,7 +17,9 @@ pub(super) fn no_handlers(draft: &Draft<'_>, report: &mut Report) {
                 format!("#[saga_event_handler(saga = {}, init, association = ..)]", component.type_label())
             }
             (Kind::Saga, false) => "#[saga_event_handler(init, association = ..)]".to_owned(),
-            (Kind::Projector | Kind::Observer, true) => format!("#[event_handler({kind} = {})]", component.type_label()),
+            (Kind::Projector | Kind::Observer, true) => {
+                format!("#[event_handler({kind} = {})]", component.type_label())
+            }
             (Kind::Projector | Kind::Observer, false) => "#[event_handler]".to_owned(),
         };
         let help = match open {

@@ -139,8 +139,8 @@ mod tests {
 
     struct Totals;
     impl Component for Totals {
-        const DEF: &'static ComponentDef =
-            &ComponentDef::new::<Self>(Kind::Projector, "Totals", 1, Build::Unit, MAIN).origin("elsewhere", "elsewhere");
+        const DEF: &'static ComponentDef = &ComponentDef::new::<Self>(Kind::Projector, "Totals", 1, Build::Unit, MAIN)
+            .origin("elsewhere", "elsewhere");
     }
     impl OpenComponent for Totals {}
     static DEEPER: ComponentDef =
