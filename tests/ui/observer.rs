@@ -59,7 +59,7 @@ mod blocks {
 //~     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ `#[saga_event_handler]` must be `#[event_handler]` in a `#[observer]` block: only sagas have instances
         async fn on(&self, _event: A) {}
         #[on_reset]
-//~     ^^^^^^^^^^^ `#[on_reset]` must be of a projector: what an observer has done elsewhere cannot be taken back
+//~     ^^^^^^^^^^^ `#[on_reset]` must belong to a projector: what an observer has done elsewhere cannot be taken back
         async fn clear(&self) {}
     }
     #[observer(version = 1)]
@@ -98,6 +98,6 @@ mod functions {
 //~                       ^^^^^^ free functions cannot join `Totals` as an observer
     async fn prepare() {}
     #[on_reset(observer = Receipts)]
-//~            ^^^^^^^^ `#[on_reset]` must be of a projector: what an observer has done elsewhere cannot be taken back
+//~            ^^^^^^^^ `#[on_reset]` must belong to a projector: what an observer has done elsewhere cannot be taken back
     async fn clear() {}
 }

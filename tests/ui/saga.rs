@@ -234,7 +234,7 @@ mod handlers_of_other_kinds {
 //~     ^^^^^^^^^^^^^^^^ `both` must not have both `#[saga_event_handler]` and `#[event_handler]`
         async fn both(&self, _event: Paid, _state: &mut Fulfilment) {}
         #[on_reset]
-//~     ^^^^^^^^^^^ `#[on_reset]` must be of a projector: a saga applies no event twice, so it has nothing to clear
+//~     ^^^^^^^^^^^ `#[on_reset]` must belong to a projector: a saga applies no event twice, so it has nothing to clear
         async fn clear(&self) {}
     }
     #[derive(Default)]
@@ -376,6 +376,6 @@ mod functions {
 //~                   ^^^^^^ free functions cannot join `Totals` as a saga
     async fn hook() {}
     #[on_reset(saga = Open)]
-//~            ^^^^ `#[on_reset]` must be of a projector: a saga applies no event twice, so it has nothing to clear
+//~            ^^^^ `#[on_reset]` must belong to a projector: a saga applies no event twice, so it has nothing to clear
     async fn reset() {}
 }

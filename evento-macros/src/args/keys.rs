@@ -39,10 +39,10 @@ const OF_OBSERVER: Key = key("observer", "the path of a unit struct with `#[obse
 
 /// Why a saga has no `#[on_reset]`.
 pub(crate) const NO_RESET_OF_SAGA: &str =
-    "`#[on_reset]` must be of a projector: a saga applies no event twice, so it has nothing to clear";
+    "`#[on_reset]` must belong to a projector: a saga applies no event twice, so it has nothing to clear";
 /// Why an observer has none.
 pub(crate) const NO_RESET_OF_OBSERVER: &str =
-    "`#[on_reset]` must be of a projector: what an observer has done elsewhere cannot be taken back";
+    "`#[on_reset]` must belong to a projector: what an observer has done elsewhere cannot be taken back";
 
 /// Options of `#[projector]`.
 pub(crate) const PROJECTOR: &[Key] = &[
