@@ -46,8 +46,8 @@ impl Resolved {
             wait_for_head: settings.wait_for_head.value,
             contexts: settings.contexts.value.iter().filter_map(|text| ContextPattern::parse(text).ok()).collect(),
             on_start: component.hooks.first().copied(),
-            on_reset: component.def.on_reset.as_ref(),
-            start: component.def.start.unwrap_or_else(|| component.def.kind.starts_from()),
+            on_reset: component.resets.first().copied(),
+            start: settings.start.value,
             handlers: component
                 .handlers
                 .iter()

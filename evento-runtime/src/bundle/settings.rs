@@ -4,8 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::component::{ComponentDef, HandlerDef, Location};
-use crate::policy::{CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, LoopSettings, RetryPolicy};
+use crate::component::{ComponentDef, HandlerDef, Kind, Location};
+use crate::policy::{CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, LoopSettings, RetryPolicy, StartFrom};
 
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +166,9 @@ pub(super) enum What {
 /// The settings of one component.
 #[derive(Debug, Clone)]
 pub(super) struct ComponentSettings {
+    /// Always [`Watermark`](CheckpointMode::Watermark) for sagas and observers.
     pub(super) mode: Setting<CheckpointMode>,
+    pub(super) start: Setting<StartFrom>,
     pub(super) contexts: Setting<Vec<String>>,
     pub(super) wait_for_head: Setting<bool>,
 }
@@ -175,9 +177,15 @@ impl ComponentSettings {
     pub(super) fn of(def: &'static ComponentDef, defaults: &Defaults, said: &[ForComponent]) -> Self {
         let attribute = Origin::Attribute(def.location);
         let mut settings = Self {
-            mode: match (def.checkpoint, defaults.mode) {
-                (Some(mode), _) => Setting::new(mode, attribute),
-                (None, said) => or_built_in(said, CheckpointMode::default()),
+            mode: match (def.kind, def.checkpoint, defaults.mode) {
+                (Kind::Saga | Kind::Observer, ..) => Setting::built_in(CheckpointMode::Watermark),
+                (Kind::Projector, Some(mode), _) => Setting::new(mode, attribute),
+                (Kind::Projector, None, said) => or_built_in(said, CheckpointMode::default()),
+            },
+            start: match (def.start, def.kind) {
+                (Some(start), _) => Setting::new(start, attribute),
+                (None, Kind::Projector) => Setting::built_in(StartFrom::Beginning),
+                (None, Kind::Saga | Kind::Observer) => Setting::built_in(StartFrom::Head),
             },
             contexts: match def.contexts {
                 [] => Setting::built_in(vec!["*".to_owned()]),
@@ -188,7 +196,9 @@ impl ComponentSettings {
         for said in said.iter().filter(|said| said.def.type_id == def.type_id) {
             let origin = Origin::Component(said.at);
             match &said.what {
-                What::Mode(mode) => settings.mode = Setting::new(*mode, origin),
+                What::Mode(mode) if def.kind == Kind::Projector => settings.mode = Setting::new(*mode, origin),
+                // Rule `no-checkpoint-mode`.
+                What::Mode(_) => {}
                 What::Contexts(contexts) => settings.contexts = Setting::new(contexts.clone(), origin),
                 What::WaitForHead(wait) => settings.wait_for_head = Setting::new(*wait, origin),
             }

@@ -144,11 +144,11 @@ pub trait FromContext: Sized + Send {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency>;
 }
 
-/// Anything an `#[on_start]` hook may take.
+/// Anything an `#[on_start]` or `#[on_reset]` hook may take.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be extracted before the first event",
-    label = "not something `#[on_start]` can ask for",
-    note = "an `#[on_start]` hook may ask for `Dep<T>`"
+    message = "`{Self}` cannot be extracted for a hook",
+    label = "not something `#[on_start]` or `#[on_reset]` can ask for",
+    note = "a hook may ask for `Dep<T>`"
 )]
 pub trait FromStart: Sized + Send {
     /// Provided types it asks for; a missing one stops the launch.

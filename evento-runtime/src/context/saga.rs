@@ -9,7 +9,7 @@ use crate::deps::Need;
 use crate::error::BoxError;
 use crate::event::Position;
 use crate::outcome::HandlerError;
-use crate::store::{Association, AssociationError, SagaId, SagaInstance};
+use crate::store::{Association, SagaId, SagaInstance};
 use crate::sync::lock;
 
 /// A saga's state larger than this is refused: 8 MiB, as an event's payload.
@@ -74,9 +74,9 @@ impl Associations {
     /// An empty value adds nothing. If another live instance is found by it, the attempt fails, for good.
     ///
     /// # Errors
-    /// The value is longer than 255 bytes or holds a NUL.
-    pub fn add(&self, property: &str, value: impl Into<String>) -> Result<(), AssociationError> {
-        if let Some(association) = Association::new(property, value)?
+    /// The value is longer than 255 bytes or holds a NUL; no further attempt could help.
+    pub fn add(&self, property: &str, value: impl Into<String>) -> Result<(), HandlerError> {
+        if let Some(association) = Association::new(property, value).map_err(HandlerError::permanent)?
             && let Some(slot) = &mut *lock(&self.0.0.saga)
             && !slot.associations.contains(&association)
         {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::bundle::discover::{Draft, DraftComponent};
+use crate::bundle::discover::{Draft, DraftComponent, type_label};
 use crate::bundle::report::Report;
-use crate::bundle::settings::{Origin, Setting};
+use crate::bundle::settings::{Origin, Setting, What};
 use crate::bundle::text::{harmless, list};
-use crate::component::Location;
+use crate::component::{Kind, Location};
 use crate::identity::ContextPattern;
 use crate::policy::CheckpointMode;
 
@@ -103,6 +103,17 @@ pub(super) fn mode_contradiction(draft: &Draft<'_>, report: &mut Report) {
                 )
                 .help(watermark(component));
         }
+    }
+}
+
+pub(super) fn no_checkpoint_mode(draft: &Draft<'_>, report: &mut Report) {
+    let of_others = |what: &What, kind: Kind| matches!(what, What::Mode(_)) && kind != Kind::Projector;
+    for said in draft.builder.for_components.iter().filter(|said| of_others(&said.what, said.def.kind)) {
+        let (call, name, kind) = (said.call, type_label(said.def), said.def.kind);
+        let article = if kind == Kind::Observer { "an" } else { "a" };
+        report.add(said.at, format!("`.{call}::<{name}>(..)` is about {article} {kind}, which has no checkpoint mode")).help(
+            "what a saga or an observer handles is covered only once it is settled, in every mode: take the setting out",
+        );
     }
 }
 
