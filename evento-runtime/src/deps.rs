@@ -77,7 +77,9 @@ impl<T: Clone + Send + Sync + 'static> Provided for T {}
 
 /// Provided values by type. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Deps(Arc<HashMap<TypeId, (Need, Arc<dyn Any + Send + Sync>)>>);
+pub struct Deps(Arc<HashMap<TypeId, Value>>);
+
+type Value = (Need, Arc<dyn Any + Send + Sync>);
 
 impl Deps {
     /// With one more value; `None` gives back nothing if the type is there already.

@@ -14,7 +14,18 @@ fn program(name: &str) -> PathBuf {
     let folder = FOLDER.get_or_init(|| {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "-p", "orders", "-p", "git-history", "--manifest-path", manifest])
+            .args([
+                "build",
+                "--quiet",
+                "-p",
+                "orders",
+                "-p",
+                "git-history",
+                "-p",
+                "fulfilment",
+                "--manifest-path",
+                manifest,
+            ])
             .status()
             .unwrap();
         assert!(built.success());
@@ -141,6 +152,66 @@ fn an_interrupt_drains_and_the_next_run_continues() {
     assert!(said.iter().any(|line| line.starts_with("stopping")), "{said:?}");
     let next = ok(&orders(&db, &arguments));
     assert_eq!(next.matches("watermark 6000, dead letters 0").count(), 2, "{next}");
+}
+
+/// Where everything of a run of `fulfilment` is kept.
+fn fulfilment(folder: &Path, database: &[&str], orders: &str) -> Command {
+    let mut command = Command::new(program("fulfilment"));
+    // Long enough for every payment on a machine that does much else.
+    command.args(["--orders", orders, "--patience", "6000", "--world"]).arg(folder.join("world.txt")).args(database);
+    command
+}
+
+#[test]
+fn fulfilment_ships_what_is_paid_and_cancels_what_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fulfilment.db");
+    let database = ["--database", file.to_str().unwrap()];
+    let said = ok(&fulfilment(folder.path(), &database, "50").output().unwrap());
+    assert!(said.contains("40 charged, 40 shipped, 10 cancelled, 0 orders still wait; done twice: 0"), "{said}");
+    let said = ok(&fulfilment(folder.path(), &database, "60").output().unwrap());
+    assert!(said.contains("48 charged, 48 shipped, 12 cancelled, 0 orders still wait; done twice: 0"), "{said}");
+}
+
+#[test]
+fn fulfilment_goes_on_where_it_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fulfilment.db");
+    let database = ["--database", file.to_str().unwrap()];
+    let done = || fs::read_to_string(folder.path().join("world.txt")).unwrap_or_default().lines().count();
+    for at in [10, 60, 110] {
+        let mut child = fulfilment(folder.path(), &database, "100").stdout(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while done() < at {
+            assert!(began.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(), "{}", done());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let said = ok(&fulfilment(folder.path(), &database, "100").output().unwrap());
+    assert!(said.contains("80 charged, ") && said.contains("0 orders still wait; done twice: 0"), "{said}");
+    let number = |what: &str| -> u32 {
+        let before = said.split(what).next().unwrap().trim_end();
+        before.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    // A payment may have come too late for an order, since nobody was there to hear of it.
+    assert_eq!(number("shipped") + number("cancelled"), 100, "{said}");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn fulfilment_is_the_same_on_postgresql() {
+    let url = match evento_tests::servers::reach("EVENTO_TEST_POSTGRES_URL") {
+        Ok(url) => url,
+        Err(reason) => return evento_tests::skip(&reason),
+    };
+    let (folder, schema) = (tempfile::tempdir().unwrap(), evento_tests::servers::Schema::new());
+    let database = ["--database", &url, "--schema", schema.name()];
+    let said = ok(&fulfilment(folder.path(), &database, "50").output().unwrap());
+    assert!(said.contains("40 charged, 40 shipped, 10 cancelled, 0 orders still wait; done twice: 0"), "{said}");
+    let said = text(&fulfilment(folder.path(), &["--database", "postgres://127.0.0.1:1/x"], "1").output().unwrap());
+    assert!(said.contains("cannot be reached"), "{said}");
 }
 
 fn git(repository: &Path, arguments: &[&str]) -> String {
