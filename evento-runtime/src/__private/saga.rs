@@ -117,8 +117,11 @@ pub fn saga_outcome<R: IntoOutcome, S>(returned: R, state: &Loaded<S>, context: 
     Ok(flow)
 }
 
-#[cfg(all(test, feature = "macros"))]
+#[cfg(test)]
+#[cfg(feature = "macros")]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "a handler owns its event, whatever it does with it")]
+
     use std::sync::Arc;
 
     use serde::{Deserialize, Serialize};
@@ -127,7 +130,7 @@ mod tests {
     use crate::component::{Component, HandlerDef, Invoke};
     use crate::context::{Associations, Attempt, ConsumerScope, HandlerContext, SagaSlot, Stop};
     use crate::deps::Deps;
-    use crate::event::{Event, EventId, Position, StoredEvent, Timestamp};
+    use crate::event::{EventId, Position, StoredEvent, Timestamp};
     use crate::identity::{ConsumerId, ContextPattern};
     use crate::outcome::{Flow, HandlerResult};
     use crate::store::{Association, SagaId, SagaInstance};
