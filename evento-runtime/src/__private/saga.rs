@@ -261,6 +261,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::needless_borrow, reason = "as it is called by generated code, which does not know the type")]
     fn a_field_is_what_it_displays_and_an_absent_one_is_none() {
         assert_eq!((&Field(&7_u32)).value().as_deref(), Some("7"));
         assert_eq!((&Field("text")).value().as_deref(), Some("text"));
