@@ -239,6 +239,13 @@ mod sagas {
             associations.add("payment", "p-1")?;
             Ok(())
         }
+        // Of these two one will be there.
+        #[cfg(any())]
+        #[saga_event_handler(association = value)]
+        async fn one_way(&self, _event: Cancelled, _state: &mut Gone) {}
+        #[cfg(not(any()))]
+        #[saga_event_handler(association = value)]
+        async fn or_the_other(&self, _event: Cancelled, _state: &mut Fulfilment) {}
         #[evento_runtime::saga_event_handler(association = 1, property = "an \"odd\" one")]
         fn plain(self: &Self, _: Tuple, Fulfilment { steps }: &mut Fulfilment) -> Flow {
             steps.clear();

@@ -49,7 +49,7 @@ mod options {
 //~                                                                                                 ^^^^ `nmae` is not an option of `#[saga]`; did you mean `name`?
     impl Wrong {
         #[saga_event_handler(init = 1, association = "order_id", property = 5, executor = "mail", retry = -2)]
-//~                                 ^ `init` must be `true` or `false`: `init`
+//~                                 ^ `init` must be `true` or `false`: `init = true`
 //~                                                  ^^^^^^^^^^ `association` must be a field of the event: `association = order_id`
 //~                                                                         ^ `property` must be a string: `property = "order_id"`
 //~                                                                            ^^^^^^^^ `executor` must be left out: events of a saga change one state in order, so they run one after the other in the consumer's own loop

@@ -69,3 +69,33 @@ mod imported {
         async fn on(&self, _event: A) {}
     }
 }
+
+mod sagas {
+    use evento_runtime::prelude::*;
+    use serde::{Deserialize, Serialize};
+    #[derive(Event, Serialize, Deserialize)]
+    struct Placed {
+        id: u32,
+    }
+    #[derive(Default, Serialize, Deserialize)]
+    struct State {}
+    #[derive(Default)]
+    struct Process;
+    #[saga(version = 1)]
+    impl Process {
+        #[saga_event_handler(init, association = id)]
+        async fn unused(&self, event: Placed, state: &mut State, meta: Metadata) {}
+//~                            ^^^^^ rustc
+//~                                           ^^^^^ rustc
+//~                                                              ^^^^ rustc
+        async fn dead(&self) {}
+//~              ^^^^ rustc
+    }
+    #[saga(version = 1)]
+    struct Open;
+    #[saga_event_handler(saga = Open, init, association = id)]
+    fn blocking(event: Placed, mut state: &mut State) {}
+//~             ^^^^^ rustc
+//~                            ^^^^^^^^^ rustc
+//~                            ^^^^^^^^^ rustc
+}

@@ -94,7 +94,7 @@ pub(crate) const HANDLER: &[Key] = &[
 
 /// Options of `#[saga_event_handler]`.
 pub(crate) const SAGA_HANDLER: &[Key] = &[
-    Key { flag: true, ..key("init", "`true` or `false`", "init") },
+    Key { flag: true, ..key("init", "`true` or `false`", "init = true") },
     key("association", "a field of the event", "association = order_id"),
     key("property", "a string", "property = \"order_id\""),
     RETRY,

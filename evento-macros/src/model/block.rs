@@ -314,11 +314,14 @@ fn as_method(method: &ImplItemFn, args: Vec<Type>) -> Method {
     }
 }
 
+/// Of two that exclude each other by `#[cfg]` only one will be there.
+fn conditional(handler: &Handler) -> bool {
+    handler.method.carried.iter().any(|attr| attr.path().is_ident("cfg"))
+}
+
 /// Two handlers for one event, as far as the text of the types tells. The launch compares the names.
 fn check_twice(handlers: &[Handler], errors: &mut Errors) {
     let text = |handler: &Handler| names::text(peel(&handler.event).to_token_stream());
-    // Of two that exclude each other by `#[cfg]` only one will be there.
-    let conditional = |handler: &Handler| handler.method.carried.iter().any(|attr| attr.path().is_ident("cfg"));
     for (index, handler) in handlers.iter().enumerate() {
         let twin = |other: &&Handler| other.method.ident == handler.method.ident;
         if let Some(twin) = handlers[..index].iter().find(twin)
@@ -338,7 +341,8 @@ fn check_twice(handlers: &[Handler], errors: &mut Errors) {
 
 /// One saga has one state, as far as the text of the types tells. The launch compares the types.
 fn check_states(handlers: &[Handler], errors: &mut Errors) {
-    let mut states = handlers.iter().filter_map(|handler| Some((handler, &handler.saga.as_ref()?.state)));
+    let certain = handlers.iter().filter(|handler| !conditional(handler));
+    let mut states = certain.filter_map(|handler| Some((handler, &handler.saga.as_ref()?.state)));
     let Some((first, state)) = states.next() else { return };
     for (handler, other) in states {
         if !same_type(other, state) {

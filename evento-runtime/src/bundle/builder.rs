@@ -120,7 +120,7 @@ impl BundleBuilder {
         self
     }
 
-    /// Gives a value to constructors, to `Dep<T>` and to `#[on_start]`, found by its type. Each attempt takes a
+    /// Gives a value to constructors, to `Dep<T>` and to hooks, found by its type. Each attempt takes a
     /// clone; wrap in an `Arc` what is not cheap to clone.
     #[track_caller]
     pub fn provide<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
@@ -163,14 +163,15 @@ impl BundleBuilder {
         self
     }
 
-    /// When handlers with an executor count as covered. Default [`CheckpointMode::OnStart`].
+    /// When handlers of projectors with an executor count as covered. Default [`CheckpointMode::OnStart`]. Sagas and
+    /// observers are covered once they are settled, in every mode.
     #[track_caller]
     pub fn checkpoint_mode(mut self, mode: CheckpointMode) -> Self {
         self.defaults.mode = Some((mode, here()));
         self
     }
 
-    /// [`checkpoint_mode`](Self::checkpoint_mode) of one component.
+    /// [`checkpoint_mode`](Self::checkpoint_mode) of one projector.
     #[track_caller]
     pub fn component_checkpoint_mode<T: Component>(self, mode: CheckpointMode) -> Self {
         self.said::<T>("component_checkpoint_mode", What::Mode(mode), here())

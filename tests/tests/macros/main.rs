@@ -3,6 +3,8 @@
 // A handler takes its event by value, whatever it does with it.
 #![allow(clippy::needless_pass_by_value)]
 
+mod kinds;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -154,7 +156,7 @@ async fn gone(_: NoSuchType) {}
 /// Trap 2: names of the prelude mean something else here.
 #[allow(dead_code, non_camel_case_types)]
 mod shadowed {
-    use super::{Deserialize, Event, Serialize, projector};
+    use super::{Deserialize, Event, Serialize, projector, saga};
     struct Option;
     struct Result;
     struct Some;
@@ -183,6 +185,22 @@ mod shadowed {
     impl Shadowed {
         #[event_handler(retry = 1)]
         async fn on(&self, _event: Happened, _meta: ::evento_runtime::Metadata) {}
+    }
+
+    #[derive(::std::default::Default, Serialize, Deserialize)]
+    struct State {
+        field: ::std::primitive::u32,
+    }
+
+    #[derive(::std::default::Default)]
+    pub(super) struct Process;
+
+    #[saga(version = 1)]
+    impl Process {
+        #[saga_event_handler(init, association = context)]
+        async fn on(&self, _event: Happened, state: &mut State) {
+            state.field += 1;
+        }
     }
 
     // Named as generated code might name its own.
@@ -284,8 +302,8 @@ fn a_component_says_what_its_attribute_says() {
     assert_eq!(def.type_id, std::any::TypeId::of::<View>());
     assert_eq!((def.package, def.module), ("evento-tests", module_path!()));
     assert_eq!(def.docs, "Keeps the sum.\n\n  Indented.");
-    assert!(def.location.file.ends_with("macros.rs"));
-    let line = include_str!("macros.rs").lines().position(|line| line == "impl View {").unwrap() + 1;
+    assert!(def.location.file.ends_with("main.rs"));
+    let line = include_str!("main.rs").lines().position(|line| line == "impl View {").unwrap() + 1;
     assert_eq!(def.location.line as usize, line);
 
     let totals = Totals::DEF;
@@ -306,7 +324,7 @@ fn rows_carry_their_settings_and_the_line_of_the_method() {
     assert_eq!(placed.max_delay, Some(Duration::from_secs(60)));
     assert_eq!(placed.docs, "Adds.");
     assert!(placed.needs.iter().all(|needs| needs.is_empty()));
-    let source: Vec<_> = include_str!("macros.rs").lines().collect();
+    let source: Vec<_> = include_str!("main.rs").lines().collect();
     assert!(source[placed.location.line as usize - 1].contains("async fn placed(&self"));
     assert!(source[paid.location.line as usize - 1].contains("fn paid(&self"));
 
@@ -358,7 +376,21 @@ fn everything_is_registered_once() {
     names.sort_unstable();
     assert_eq!(
         names,
-        [("ByDefault", 1), ("First", 1), ("OnlyGiven", 1), ("Second", 2), ("Shadowed", 1), ("Totals", 1), ("sums", 7),]
+        [
+            ("Again", 1),
+            ("ByDefault", 1),
+            ("First", 1),
+            ("Letters", 1),
+            ("OnlyGiven", 1),
+            ("Open", 1),
+            ("Process", 1),
+            ("Receipts", 2),
+            ("Second", 2),
+            ("Shadowed", 1),
+            ("Totals", 1),
+            ("fulfil", 3),
+            ("sums", 7),
+        ]
     );
     assert_eq!(Second::DEF.handlers[0].executor, Some("mail"));
     assert_eq!(shadowed::Shadowed::DEF.handlers[0].retry, Some(1));
@@ -422,7 +454,7 @@ fn link_notes_the_names_of_crates() {
     let mut linked: Vec<_> = registered()
         .filter_map(|registered| match registered {
             Registered::Linked { crate_name, package, location, module } => {
-                assert!(location.file.ends_with("macros.rs"));
+                assert!(location.file.ends_with("main.rs"));
                 Some((*crate_name, *package, *module))
             }
             _ => None,
