@@ -112,7 +112,7 @@ pub async fn any_error_text_can_be_stored(fixture: Fixture) {
 pub async fn letters_are_listed_in_order(fixture: Fixture) {
     let (a, queue) = (&consumer("A"), &fixture.store.stores.dead_letters);
     put(&fixture.store, a, [300, 2, 70_000, 1, 256].map(|position| letter(position, "x")).into()).await;
-    let numbers = |letters: Vec<crate::store::StoredDeadLetter>| -> Vec<u64> {
+    let numbers = |letters: Vec<StoredDeadLetter>| -> Vec<u64> {
         letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect()
     };
     assert_eq!(numbers(queue.list(a, &LetterFilter::all(), None, 3).await.unwrap()), [1, 2, 256]);

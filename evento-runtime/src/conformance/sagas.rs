@@ -140,7 +140,7 @@ pub async fn replaced_associations_free_their_values(fixture: Fixture) {
     settle(store, a, changes([lives(saga(2), "x", std::slice::from_ref(&x))])).await.unwrap();
     assert_eq!((found_id(store, a, &x).await, found_id(store, a, &z).await), (Some(saga(2)), Some(saga(1))));
     // Given up and taken in one step.
-    let swap = [lives(saga(1), "z", &[y.clone()]), lives(saga(2), "x", &[x.clone(), z.clone()])];
+    let swap = [lives(saga(1), "z", std::slice::from_ref(&y)), lives(saga(2), "x", &[x.clone(), z.clone()])];
     settle(store, a, changes(swap)).await.unwrap();
     assert_eq!((found_id(store, a, &y).await, found_id(store, a, &z).await), (Some(saga(1)), Some(saga(2))));
     settle(store, a, changes([ends(saga(2)), lives(saga(3), "x", std::slice::from_ref(&x))])).await.unwrap();
@@ -234,7 +234,11 @@ pub async fn a_value_of_another_instance_is_refused(fixture: Fixture) {
         // Freed too late, and taken twice.
         vec![contested, ends(saga(1))],
         vec![third(), lives(saga(4), "fourth", &[by("order", "z")])],
-        vec![ends(saga(2)), lives(saga(2), "ended", &[x.clone()]), lives(saga(5), "fifth", &[x.clone()])],
+        vec![
+            ends(saga(2)),
+            lives(saga(2), "ended", std::slice::from_ref(&x)),
+            lives(saga(5), "fifth", std::slice::from_ref(&x)),
+        ],
     ];
     for sagas in refused {
         let settled = fixture.other.stores.state.settle(&lease(a, 2), with_all_parts(sagas.clone())).await;
