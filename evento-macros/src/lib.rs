@@ -11,12 +11,25 @@ mod expand;
 mod model;
 mod names;
 
+use model::{Hook, Kind};
 use proc_macro::TokenStream;
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
 pub fn projector(args: TokenStream, item: TokenStream) -> TokenStream {
-    debug::shown("#[projector]", model::projector(args.into(), item.into())).into()
+    debug::shown("#[projector]", model::component(Kind::Projector, args.into(), item.into())).into()
+}
+
+#[allow(missing_docs, reason = "documented where it is re-exported")]
+#[proc_macro_attribute]
+pub fn saga(args: TokenStream, item: TokenStream) -> TokenStream {
+    debug::shown("#[saga]", model::component(Kind::Saga, args.into(), item.into())).into()
+}
+
+#[allow(missing_docs, reason = "documented where it is re-exported")]
+#[proc_macro_attribute]
+pub fn observer(args: TokenStream, item: TokenStream) -> TokenStream {
+    debug::shown("#[observer]", model::component(Kind::Observer, args.into(), item.into())).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
@@ -27,14 +40,26 @@ pub fn event_handler(args: TokenStream, item: TokenStream) -> TokenStream {
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
+pub fn saga_event_handler(args: TokenStream, item: TokenStream) -> TokenStream {
+    debug::shown("#[saga_event_handler]", model::saga_event_handler(args.into(), &item.into())).into()
+}
+
+#[allow(missing_docs, reason = "documented where it is re-exported")]
+#[proc_macro_attribute]
 pub fn inject(_args: TokenStream, item: TokenStream) -> TokenStream {
-    model::stray("inject", &item.into()).into()
+    model::stray("#[inject]", &item.into()).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]
 #[proc_macro_attribute]
 pub fn on_start(args: TokenStream, item: TokenStream) -> TokenStream {
-    debug::shown("#[on_start]", model::on_start(args.into(), &item.into())).into()
+    debug::shown("#[on_start]", model::hook(Hook::Start, args.into(), &item.into())).into()
+}
+
+#[allow(missing_docs, reason = "documented where it is re-exported")]
+#[proc_macro_attribute]
+pub fn on_reset(args: TokenStream, item: TokenStream) -> TokenStream {
+    debug::shown("#[on_reset]", model::hook(Hook::Reset, args.into(), &item.into())).into()
 }
 
 #[allow(missing_docs, reason = "documented where it is re-exported")]

@@ -3,6 +3,8 @@
 //! Everything that can be generic is a function here instead of code the macros write: a handler costs its user one
 //! row, and a bound that fails is reported once, at the token the macro gave the call.
 
+mod saga;
+
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -12,18 +14,20 @@ use futures_util::future::BoxFuture;
 
 pub use core::option::Option;
 pub use core::primitive::{bool, str};
+pub use core::result::Result;
 pub use core::{compile_error, env, file, line, module_path, stringify};
 pub use inventory;
 pub use std::string::String;
 
 pub use crate::component::{
     Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Kind, Location, OpenComponent,
-    Registered, SagaHandlerDef,
+    OpenObserver, OpenProjector, OpenSaga, Registered, SagaHandlerDef,
 };
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
 pub use crate::event::Event;
-pub use crate::policy::CheckpointMode;
+pub use crate::policy::{CheckpointMode, StartFrom};
+pub use saga::{AssociationField, Field, Loaded, MaybeField, SureField, saga_outcome, saga_row, saga_state};
 
 use crate::component::MakeResult;
 use crate::context::MissingDependency;
@@ -61,6 +65,36 @@ pub struct Origin {
 #[must_use]
 pub const fn projector<C: Component>(name: &'static str, version: u32, build: Build, origin: Origin) -> ComponentDef {
     ComponentDef::new::<C>(Kind::Projector, name, version, build, origin.location).origin(origin.package, origin.module)
+}
+
+/// A saga; what it does not say is left open.
+#[must_use]
+pub const fn saga<C: Component>(name: &'static str, version: u32, build: Build, origin: Origin) -> ComponentDef {
+    ComponentDef::new::<C>(Kind::Saga, name, version, build, origin.location).origin(origin.package, origin.module)
+}
+
+/// An observer; what it does not say is left open.
+#[must_use]
+pub const fn observer<C: Component>(name: &'static str, version: u32, build: Build, origin: Origin) -> ComponentDef {
+    ComponentDef::new::<C>(Kind::Observer, name, version, build, origin.location).origin(origin.package, origin.module)
+}
+
+/// The projector that a free function joins.
+#[must_use]
+pub const fn joined_projector<C: OpenProjector>() -> &'static ComponentDef {
+    C::DEF
+}
+
+/// The saga that a free function joins.
+#[must_use]
+pub const fn joined_saga<C: OpenSaga>() -> &'static ComponentDef {
+    C::DEF
+}
+
+/// The observer that a free function joins.
+#[must_use]
+pub const fn joined_observer<C: OpenObserver>() -> &'static ComponentDef {
+    C::DEF
 }
 
 /// A handler; what it does not say is left open.

@@ -77,19 +77,20 @@ impl<T: Clone + Send + Sync + 'static> Provided for T {}
 
 /// Provided values by type. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Deps(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub struct Deps(Arc<HashMap<TypeId, (Need, Arc<dyn Any + Send + Sync>)>>);
 
 impl Deps {
     /// With one more value; `None` gives back nothing if the type is there already.
     pub fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> bool {
         let map = Arc::make_mut(&mut self.0);
-        map.insert(TypeId::of::<T>(), Arc::new(value)).is_none()
+        map.insert(TypeId::of::<T>(), (Need::of::<T>(), Arc::new(value))).is_none()
     }
 
     /// A clone of the provided value.
     #[must_use]
     pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
-        self.0.get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
+        let (_, value) = self.0.get(&TypeId::of::<T>())?;
+        value.downcast_ref::<T>().cloned()
     }
 
     /// Whether a type is provided.
@@ -98,11 +99,17 @@ impl Deps {
         self.0.contains_key(&need.type_id)
     }
 
+    /// The types that are provided.
+    #[must_use]
+    pub fn needs(&self) -> Vec<Need> {
+        self.0.values().map(|(need, _)| *need).collect()
+    }
+
     /// Takes over what `other` provides and this does not.
     pub fn fill_from(&mut self, other: &Self) {
         let map = Arc::make_mut(&mut self.0);
         for (type_id, value) in other.0.iter() {
-            map.entry(*type_id).or_insert_with(|| Arc::clone(value));
+            map.entry(*type_id).or_insert_with(|| value.clone());
         }
     }
 }

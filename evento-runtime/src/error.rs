@@ -262,12 +262,21 @@ pub enum AdminError {
     },
     /// The consumer would handle events again.
     #[error(
-        "`{consumer}` would handle what follows again, and what its handlers have written is still there; clear it \
-         and seek with `keep`, or make a new version of the component"
+        "`{consumer}` would handle what follows again, and what its handlers have written is still there; give the \
+         component an `#[on_reset]` hook that clears it, clear it yourself and seek with `keep`, or make a new version"
     )]
     WouldRepeat {
         /// The consumer.
         consumer: String,
+    },
+    /// It was moved back, but its `#[on_reset]` hook failed. It stands until the hook succeeds, which is tried again.
+    #[error("`{consumer}` stands at its new position, but its `#[on_reset]` hook failed; it is tried again")]
+    Reset {
+        /// The consumer.
+        consumer: String,
+        /// What the hook returned.
+        #[source]
+        source: BoxError,
     },
     /// The position is behind the end of the log.
     #[error("the log ends before position {position}")]

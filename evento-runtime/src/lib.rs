@@ -1,7 +1,8 @@
 //! Event handlers that run in parallel, lose nothing, and keep order where order matters.
 //!
-//! Annotate handlers with [`#[projector]`](macro@projector) and [`#[event_handler]`](macro@event_handler), give a
-//! [`Bundle`] a store and [`ConsumerExecutors`], and start it. `build()` judges the whole wiring before anything
+//! Annotate handlers with [`#[projector]`](macro@projector) and [`#[event_handler]`](macro@event_handler), processes with
+//! [`#[saga]`](macro@saga), effects elsewhere with [`#[observer]`](macro@observer), give a [`Bundle`] a store and
+//! [`ConsumerExecutors`], and start it. `build()` judges the whole wiring before anything
 //! connects; what is wrong is told at once, each with the line of your own code.
 //!
 //! # Map
@@ -9,12 +10,14 @@
 //! | what | where |
 //! |---|---|
 //! | a fact with a type, and its recorded form | [`Event`], [`NewEvent`], [`StoredEvent`], [`Position`], [`EventId`] |
-//! | a component: `impl` block, or free functions around a unit struct | [`projector`](macro@projector), [`event_handler`](macro@event_handler), [`component`] |
-//! | what a handler may ask for | [`Metadata`], [`Attempt`], [`Position`], [`EventId`], [`Stop`], [`Dep`], [`context`] |
+//! | a component: `impl` block, or free functions around a unit struct | [`projector`](macro@projector), [`saga`](macro@saga), [`observer`](macro@observer), [`component`] |
+//! | its handlers, constructor and hooks | [`event_handler`](macro@event_handler), [`saga_event_handler`](macro@saga_event_handler), [`inject`](macro@inject), [`on_start`](macro@on_start), [`on_reset`](macro@on_reset) |
+//! | what a handler may ask for | [`Metadata`], [`Attempt`], [`Position`], [`EventId`], [`Progress`], [`Outbox`], [`Stop`], [`Dep`], [`Local`], [`context`] |
+//! | what a saga keeps, and is found by | [`SagaState`], [`Associations`] |
 //! | what a handler may return | [`Flow`], [`HandlerError`], [`ErrorClass`], [`outcome`] |
 //! | the plan and the process | [`Bundle`], [`BundleBuilder`], [`Running`], [`LaunchError`], [`bundle`] |
 //! | pools of work | [`ConsumerExecutors`], [`executor`] |
-//! | how far a consumer has come, what failed | [`CheckpointMode`], [`store::Checkpoint`], [`store::DeadLetter`] |
+//! | where a consumer begins, how far it has come, what failed | [`StartFrom`], [`CheckpointMode`], [`store::Checkpoint`], [`store::DeadLetter`] |
 //! | the log and the tables | [`store::Sqlite`], [`store::Memory`], [`source`], [`store`] |
 //! | writing a store | the traits in [`source`] and [`store`], and the suite in `conformance` (a feature) |
 //!
@@ -86,14 +89,15 @@ extern crate self as evento_runtime;
 
 pub use async_trait::async_trait;
 pub use bundle::{Bundle, BundleBuilder, Error, LaunchError, Result, RunError, Running, shutdown_signal};
-pub use context::{Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Stop};
+pub use consumer::{ConsumerStatus, EngineEvent, SeekTo, StallReason};
+pub use context::{Associations, Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Progress, SagaState, Stop};
 pub use error::{AdminError, AppendError, BoxError, StoreError, StoreErrorKind};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;
 #[cfg(feature = "macros")]
-pub use macros::{Event, event_handler, inject, on_start, projector};
+pub use macros::{Event, event_handler, inject, observer, on_reset, on_start, projector, saga, saga_event_handler};
 pub use outcome::{ErrorClass, Flow, HandlerError};
-pub use policy::CheckpointMode;
+pub use policy::{CheckpointMode, StartFrom};
 pub use source::{Appended, Expected};
 
 /// The code of the README compiles.

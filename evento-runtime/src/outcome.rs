@@ -138,9 +138,9 @@ impl<E: Into<BoxError>> IntoOutcome for Result<Flow, E> {
     }
 }
 
-/// What an `#[on_start]` hook may return: nothing, or `Result<(), E>` with any error.
+/// What an `#[on_start]` or `#[on_reset]` hook may return: nothing, or `Result<(), E>` with any error.
 #[diagnostic::on_unimplemented(
-    message = "an `#[on_start]` hook cannot return `{Self}`",
+    message = "a hook cannot return `{Self}`",
     label = "not `()` or `Result<(), E>`",
     note = "`E` may be any error that converts into `Box<dyn Error + Send + Sync>`"
 )]

@@ -168,6 +168,10 @@ pub struct LoopSettings {
     pub checkpoint_interval: Duration,
     /// How long a delivery waits for a permit before it counts as rejected. Default 5 s.
     pub admission_wait: Duration,
+    /// How long an observer's claim of an event is believed without being renewed. Default 5 min.
+    pub claim_expiry: Duration,
+    /// How long is remembered that an observer has handled an event, and that a saga instance has ended. Default 7 days.
+    pub dedupe_window: Duration,
     /// First pause when there is nothing to read and no hint came. Default 100 ms.
     pub poll_min: Duration,
     /// Longest pause of that kind. Default 1 s.
@@ -184,6 +188,8 @@ impl Default for LoopSettings {
             checkpoint_every: 256,
             checkpoint_interval: Duration::from_millis(100),
             admission_wait: Duration::from_secs(5),
+            claim_expiry: Duration::from_secs(5 * 60),
+            dedupe_window: Duration::from_secs(7 * 24 * 3_600),
             poll_min: Duration::from_millis(100),
             poll_max: Duration::from_secs(1),
         }

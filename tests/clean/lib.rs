@@ -24,8 +24,8 @@
     clippy::used_underscore_items
 )]
 
-use evento_runtime::{Attempt, Dep, Event, EventId, Flow, Metadata, Position, RawEvent, Stop, projector};
-use evento_runtime::{event_handler, on_start};
+use evento_runtime::{Associations, Attempt, Dep, Event, EventId, Flow, Metadata, Position, Progress, RawEvent, Stop};
+use evento_runtime::{event_handler, observer, on_reset, on_start, projector, saga, saga_event_handler};
 use core::future::ready;
 use serde::{Deserialize, Serialize};
 use std::io::Error;
@@ -164,4 +164,108 @@ async fn placed(event: Placed) -> Result<(), Error> {
 #[event_handler(projector = Totals)]
 fn paid(event: Paid, Dep(_text): Dep<String>) {
     drop(event.0);
+}
+
+/// What a saga keeps.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Progressed {
+    /// How far.
+    steps: u32,
+}
+
+/// A process.
+struct Process {
+    /// Injected.
+    text: String,
+}
+
+#[saga(version = 1, start = "beginning", contexts = "shop", wait_for_head = false)]
+impl Process {
+    /// Makes it.
+    #[inject]
+    const fn new(text: String) -> Self {
+        Self { text }
+    }
+
+    /// Begins.
+    #[saga_event_handler(init, association = order_id, retry = 3, retry_delay = "500ms", max_delay = "30s")]
+    async fn placed(&self, event: Placed, state: &mut Progressed, meta: Metadata) -> Result<Flow, Error> {
+        let same = event.order_id == self.text && meta.name() == self.text;
+        ready(()).await;
+        state.steps = 1;
+        Ok(if same { Flow::Continue } else { Flow::Complete })
+    }
+
+    /// In line, without `async`.
+    #[saga_event_handler(association = 0, property = "order_id")]
+    fn paid(&self, event: Paid, state: &mut Progressed, progress: Progress, associations: Associations) {
+        state.steps = u32::from(progress.replaying);
+        drop((event.0, self.text.len(), associations));
+    }
+
+    /// By a word of the language.
+    #[saga_event_handler(association = r#type)]
+    async fn matched(&self, event: r#match, state: &mut Progressed) {
+        state.steps = ready(event.r#type.max(u32::from(self.text.is_empty()))).await;
+    }
+}
+
+/// Function style.
+#[saga(version = 1)]
+struct Processes;
+
+/// Begins.
+#[saga_event_handler(saga = Processes, init, association = order_id)]
+async fn begun(event: Placed, state: &mut Progressed) {
+    state.steps = ready(u32::from(event.order_id.is_empty())).await;
+}
+
+/// Effects elsewhere.
+#[derive(Default)]
+struct Mails;
+
+#[observer(version = 1, start = "head")]
+impl Mails {
+    /// Handles.
+    #[event_handler(executor = READ_MODEL, retry = 5)]
+    async fn rest(&self, _event: RawEvent, id: EventId) -> Result<(), Error> {
+        let _ = ready(id).await;
+        Ok(())
+    }
+}
+
+/// Function style.
+#[observer(version = 1)]
+struct Letters;
+
+/// Handles.
+#[event_handler(observer = Letters)]
+async fn letter(_event: RawEvent) {
+    ready(()).await;
+}
+
+/// Goes back.
+#[derive(Default)]
+struct Again;
+
+#[projector(version = 1, start = "head")]
+impl Again {
+    /// Clears.
+    #[on_reset]
+    async fn clear(&self, Dep(text): Dep<String>) -> Result<(), Error> {
+        let _ = ready(text.len()).await;
+        Ok(())
+    }
+
+    /// Handles.
+    #[event_handler]
+    async fn rest(&self, _event: RawEvent) {
+        ready(()).await;
+    }
+}
+
+/// Clears.
+#[on_reset(projector = Totals)]
+async fn clear_totals() {
+    ready(()).await;
 }

@@ -9,6 +9,8 @@ const _: () = {
     }
     #[automatically_derived]
     impl __evento::OpenComponent for Totals {}
+    #[automatically_derived]
+    impl __evento::OpenProjector for Totals {}
     __evento::inventory::submit! { __evento :: component :: < Totals > () }
 };
 // end
@@ -16,8 +18,9 @@ const _: () = {
 async fn rest(_event: RawEvent, _id: EventId) {}
 const _: () = {
     use ::evento_runtime::__private as __evento;
-    static HANDLER: __evento::FreeHandler = __evento::FreeHandler::new::<Totals>(
-        __evento::handler::<RawEvent>(
+    static HANDLER: __evento::FreeHandler = __evento::FreeHandler {
+        component: __evento::joined_projector::<Totals>(),
+        handler: __evento::handler::<RawEvent>(
             "rest",
             __evento::here!(8u32),
             __evento::Invoke::Async(|__context| {
@@ -30,7 +33,7 @@ const _: () = {
         )
         .executor("read-model")
         .needs(&[__evento::needs::<EventId>()]),
-    );
+    };
     __evento::inventory::submit! { __evento :: Registered :: Handler(& HANDLER) }
 };
 // end
@@ -38,15 +41,16 @@ const _: () = {
 async fn prepare(_text: Dep<String>) {}
 const _: () = {
     use ::evento_runtime::__private as __evento;
-    static HOOK: __evento::FreeHook = __evento::FreeHook::new::<Totals>(
-        __evento::hook("prepare", __evento::here!(11u32), |__scope| {
+    static HOOK: __evento::FreeHook = __evento::FreeHook {
+        component: __evento::joined_projector::<Totals>(),
+        hook: __evento::hook("prepare", __evento::here!(11u32), |__scope| {
             __evento::run(async move {
                 let __0 = __evento::start_extract::<Dep<String>>(&__scope)?;
                 __evento::started(prepare(__0).await)
             })
         })
         .needs(&[__evento::start_needs::<Dep<String>>()]),
-    );
+    };
     __evento::inventory::submit! { __evento :: Registered :: Hook(& HOOK) }
 };
 // end

@@ -6,7 +6,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, workspace};
 
-const CASES: [&str; 4] = ["block", "function", "event", "mistake"];
+const CASES: [&str; 6] = ["block", "function", "event", "mistake", "saga", "observer"];
 
 #[test]
 fn expansions_are_as_reviewed() {
@@ -45,12 +45,15 @@ fn expansions_are_as_reviewed() {
 /// The budget of a handler: one call, under 20 lines.
 #[test]
 fn a_handler_is_one_small_row() {
-    let text = fs::read_to_string(workspace().join("tests/expansion/block.expanded.rs")).unwrap();
-    let rows: Vec<&str> = text.split("::handler::").skip(1).collect();
-    assert_eq!(rows.len(), 3);
-    // What is split off the next row is no line of this one.
-    let lines = rows[0].lines().count() - 1;
-    assert!(lines < 20, "{lines} lines:\n{}", rows[0]);
+    // A saga's handler says besides what finds its instance.
+    for (name, handlers, budget) in [("block", 3, 20), ("saga", 3, 28)] {
+        let text = fs::read_to_string(workspace().join(format!("tests/expansion/{name}.expanded.rs"))).unwrap();
+        let rows: Vec<&str> = text.split("::handler::").skip(1).collect();
+        assert_eq!(rows.len(), handlers);
+        // What is split off the next row is no line of this one.
+        let lines = rows[0].lines().count() - 1;
+        assert!(lines < budget, "{lines} lines:\n{}", rows[0]);
+    }
 }
 
 fn expansions(printed: &str) -> String {

@@ -13,13 +13,13 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, Said, said, workspace};
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 15] = [
     "options", "block", "function", "event", "types", "stray", "link", "habits", "unknown", "shapes", "accepted",
-    "warnings",
+    "warnings", "saga", "observer", "reset",
 ];
 
 /// What the traits of evento make the compiler say.
-const OURS: [&str; 7] = [
+const OURS: [&str; 9] = [
     "is not an event",
     "cannot be extracted",
     "cannot return",
@@ -27,6 +27,8 @@ const OURS: [&str; 7] = [
     "cannot be the key",
     "cannot be a provided value",
     "is not a component",
+    "cannot be the association",
+    "cannot be the state",
 ];
 
 /// Sentences without a code that are not ours all the same.

@@ -173,3 +173,149 @@ impl Generic<u32> {
     #[event_handler]
     async fn on(&self, _event: A) {}
 }
+
+/// Sagas: every form of what an instance is found by, and of what a handler may take and return.
+mod sagas {
+    use super::{Db, Tuple};
+    use evento_runtime::prelude::*;
+    use serde::{Deserialize, Serialize};
+    #[derive(Event, Serialize, Deserialize)]
+    struct Placed {
+        r#type: Kind,
+        order: Order,
+        note: Option<Box<str>>,
+    }
+    #[derive(Event, Serialize, Deserialize)]
+    struct Paid {
+        payment: Option<u64>,
+    }
+    #[derive(Event, Serialize, Deserialize)]
+    struct Cancelled {
+        value: u32,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Order {
+        id: (u32, String),
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Kind;
+    impl std::fmt::Display for Kind {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("kind")
+        }
+    }
+    #[derive(Default, Serialize, Deserialize)]
+    pub(super) struct Fulfilment {
+        steps: Vec<u32>,
+    }
+    struct Fulfil {
+        db: Db,
+    }
+    /// With everything.
+    #[saga(version = 1, name = "fulfil", contexts = "shop", start = "beginning", wait_for_head = true,)]
+    impl Fulfil {
+        #[inject]
+        fn new(db: Db) -> Self {
+            Self { db }
+        }
+        #[on_start]
+        async fn prepare(&self) {}
+        #[saga_event_handler(init, association = r#type)]
+        async fn placed(&self, Placed { order, .. }: Placed, state: &mut Fulfilment) -> Result<Flow, std::io::Error> {
+            state.steps.push(order.id.0);
+            std::future::ready(()).await;
+            Ok(Flow::Complete)
+        }
+        #[saga_event_handler(init = false, association = payment, property = "type", retry = 3, retry_delay = "1s", max_delay = "1m")]
+        #[tracing::instrument(skip_all)]
+        async fn paid(
+            &self,
+            _: Paid,
+            _state: &mut self::Fulfilment,
+            _progress: Progress,
+            associations: Associations,
+            Dep(_db): Dep<Db>,
+        ) -> Result<(), BoxError> {
+            associations.add("payment", "p-1")?;
+            Ok(())
+        }
+        #[evento_runtime::saga_event_handler(association = 1, property = "an \"odd\" one")]
+        fn plain(self: &Self, _: Tuple, Fulfilment { steps }: &mut Fulfilment) -> Flow {
+            steps.clear();
+            Flow::Continue
+        }
+    }
+    #[saga(version = 1)]
+    struct Open;
+    #[saga_event_handler(saga = Open, init = true, association = order.id.1, property = "order_id")]
+    async fn placed(_event: Placed, _state: &mut Fulfilment) {}
+    #[saga_event_handler(saga = self::Open, association = note)]
+    fn note(_event: Renamed, _state: &mut Fulfilment) {}
+    #[on_start(saga = Open)]
+    async fn prepare() {}
+    #[derive(Event, Serialize, Deserialize)]
+    struct Renamed {
+        note: Option<Box<str>>,
+    }
+    macro_rules! sagas {
+        ($($name:ident: $event:ty, $state:ty, $field:ident, $property:expr;)*) => {$(
+            #[derive(Default)]
+            struct $name;
+            #[saga(version = 1)]
+            impl $name {
+                #[saga_event_handler(init, association = $field, property = $property)]
+                async fn on(&self, event: $event, state: &mut $state) {
+                    let _ = (event, state);
+                }
+            }
+        )*};
+    }
+    sagas! {
+        First: Cancelled, Fulfilment, value, "value";
+        Second: Paid, Fulfilment, payment, "order_id";
+    }
+}
+
+/// Observers, and projectors that go back.
+mod observers {
+    use super::{A, B, Db};
+    use evento_runtime::prelude::*;
+    #[derive(Default)]
+    struct Receipts;
+    #[observer(version = 1, start = "head")]
+    impl Receipts {
+        #[on_start]
+        async fn prepare(&self, Dep(_db): Dep<Db>) {}
+        #[event_handler(executor = "mail", retry = 5)]
+        async fn sent(&self, _event: A, _id: EventId) -> Result<(), std::io::Error> {
+            std::future::ready(()).await;
+            Ok(())
+        }
+        #[event_handler]
+        fn rest(&self, _event: RawEvent) {}
+    }
+    #[observer(version = 1)]
+    struct Open;
+    #[event_handler(observer = Open, executor = "mail")]
+    async fn sent(_event: A) {}
+    #[on_start(observer = Open)]
+    async fn prepare(_db: Dep<Db>) {}
+    #[derive(Default)]
+    struct View;
+    #[projector(version = 1, start = "head")]
+    impl View {
+        #[on_reset]
+        async fn clear(&self, Dep(_db): Dep<Db>) -> Result<(), std::io::Error> {
+            std::future::ready(()).await;
+            Ok(())
+        }
+        #[event_handler]
+        async fn on(&self, _event: B) {}
+    }
+    #[projector(version = 1)]
+    struct Totals;
+    #[on_reset(projector = Totals)]
+    async fn clear_totals() {}
+    #[event_handler(projector = Totals)]
+    async fn totals(_event: B) {}
+}

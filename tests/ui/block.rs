@@ -59,7 +59,7 @@ mod arguments {
 //~                                           ^^^^^^^^ the event must come first, before `Metadata`
         #[event_handler]
         async fn transaction(&self, _event: D, _tx: &mut Connection) {}
-//~                                                 ^^^^^^^^^^^^^^^ `transaction` must take `Connection` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`
+//~                                                 ^^^^^^^^^^^^^^^ `transaction` must take `Connection` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Stop`, `Dep<T>` or `Local<T>`
         #[event_handler]
         async fn opaque(&self, _event: RawEvent, _other: impl Send) {}
 //~                                                      ^^^^^^^^^ an argument of `opaque` must have a concrete type, not `impl Trait`

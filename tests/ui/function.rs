@@ -52,10 +52,10 @@ mod structs {
 mod functions {
     use super::*;
     #[event_handler]
-//~ ^^^^^^^^^^^^^^^^ `#[event_handler]` on a free function must name the component it joins: `projector = OrderTotals`
+//~ ^^^^^^^^^^^^^^^^ `#[event_handler]` on a free function must name the component it joins: `projector = OrderTotals` or `observer = Receipts`
     async fn without_projector(_event: A) {}
     #[event_handler(retry = 3)]
-//~ ^^^^^^^^^^^^^^^^^^^^^^^^^^^ `#[event_handler]` on a free function must name the component it joins: `projector = OrderTotals`
+//~ ^^^^^^^^^^^^^^^^^^^^^^^^^^^ `#[event_handler]` on a free function must name the component it joins: `projector = OrderTotals` or `observer = Receipts`
     async fn without_projector_too(_event: A) {}
     #[event_handler(projector = Totals, projector = Totals)]
 //~                                     ^^^^^^^^^ `projector` must be given only once
@@ -81,7 +81,7 @@ mod functions {
 //~                            ^^^^^^^^ the event must come first, before `Metadata`
     #[event_handler(projector = Totals)]
     async fn by_reference(_event: A, _meta: &Metadata) {}
-//~                                         ^^^^^^^^^ `by_reference` must take `Metadata` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`
+//~                                         ^^^^^^^^^ `by_reference` must take `Metadata` by value: a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Stop`, `Dep<T>` or `Local<T>`
     #[event_handler(projector = Totals, crate = evento_runtime)]
 //~                                             ^^^^^^^^^^^^^^ `crate` must be a path from the root, such as `::evento_runtime` or `crate::evento_runtime`
     async fn relative(_event: A) {}
@@ -96,7 +96,7 @@ mod functions {
 mod hooks {
     use super::*;
     #[on_start]
-//~ ^^^^^^^^^^^ `#[on_start]` on a free function must name the component it joins: `projector = OrderTotals`
+//~ ^^^^^^^^^^^ `#[on_start]` on a free function must name the component it joins: `projector = OrderTotals`, `saga = FulfilOrder` or `observer = Receipts`
     async fn without_projector() {}
     #[on_start(projektor = Totals, retry = 3)]
 //~            ^^^^^^^^^ `projektor` is not an option of `#[on_start]`; did you mean `projector`?

@@ -72,7 +72,7 @@ mod on_the_struct {
     }
     impl View {
         #[event_handler]
-//~     ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~     ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
         async fn on(&self, _event: A) {}
     }
 }
@@ -171,13 +171,13 @@ mod on_impl_methods_of_traits {
     use super::*;
     trait Handles {
         #[event_handler]
-//~     ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~     ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
         async fn on(&self, event: A);
     }
     struct View;
     impl Handles for View {
         #[event_handler]
-//~     ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~     ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
         async fn on(&self, _event: A) {}
     }
 }

@@ -58,7 +58,7 @@ mod under_another_name {
         #[event_handler]
         async fn on(&self, _event: RawEvent) {}
         #[handles]
-//~     ^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~     ^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
         async fn renamed(&self, _event: A) {}
     }
 }

@@ -13,16 +13,16 @@ struct A {}
 struct View;
 impl View {
     #[inject]
-//~ ^^^^^^^^^ `#[inject]` must be inside an `impl` block with `#[projector(version = 1)]`
+//~ ^^^^^^^^^ `#[inject]` must be inside an `impl` block with `#[projector(version = 1)]`, `#[saga(version = 1)]` or `#[observer(version = 1)]`
     fn new() -> Self { Self }
     #[on_start]
-//~ ^^^^^^^^^^^ `#[on_start]` must be inside an `impl` block with `#[projector(version = 1)]`
+//~ ^^^^^^^^^^^ `#[on_start]` must be inside an `impl` block with `#[projector(version = 1)]`, `#[saga(version = 1)]` or `#[observer(version = 1)]`
     async fn start(&self) {}
     #[event_handler]
-//~ ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~ ^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
     async fn on(&self, _event: A) {}
     #[event_handler(projector = View)]
-//~ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
     async fn joins(&self, _event: A) {}
 }
 
@@ -34,7 +34,7 @@ impl Hidden {
     async fn on(&self, _event: A) {}
     // Trap 6: nobody but the compiler can look behind `cfg_attr`.
     #[cfg_attr(all(), event_handler)]
-//~                   ^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]`
+//~                   ^^^^^^^^^^^^^ `#[event_handler]` on a method must be inside an `impl` block with `#[projector(version = 1)]` or `#[observer(version = 1)]`
     async fn behind(&self, _event: A) {}
 }
 

@@ -73,8 +73,8 @@ mod returned {
         }
         #[on_start]
         async fn start(&self, _path: std::path::PathBuf) -> bool {
-//~                                  ^^^^^^^^^^^^^^^^^^ `PathBuf` cannot be extracted before the first event
-//~                                                         ^^^^ an `#[on_start]` hook cannot return `bool`
+//~                                  ^^^^^^^^^^^^^^^^^^ `PathBuf` cannot be extracted for a hook
+//~                                                         ^^^^ a hook cannot return `bool`
             true
         }
     }
@@ -152,10 +152,10 @@ mod joins {
         async fn on(&self, _event: A) {}
     }
     #[event_handler(projector = Block)]
-//~                             ^^^^^ free functions cannot join `Block`
+//~                             ^^^^^ free functions cannot join `Block` as a projector
     async fn to_a_block(_event: B) {}
     #[event_handler(projector = Plain)]
-//~                             ^^^^^ free functions cannot join `Plain`
+//~                             ^^^^^ free functions cannot join `Plain` as a projector
     async fn to_none(_event: B) {}
     #[event_handler(projector = Nowhere)]
 //~                             ^^^^^^^ rustc
@@ -166,12 +166,12 @@ mod joins {
     async fn text(_event: String) {}
 //~                       ^^^^^^ `String` is not an event
     #[on_start(projector = Plain)]
-//~                        ^^^^^ free functions cannot join `Plain`
+//~                        ^^^^^ free functions cannot join `Plain` as a projector
     async fn hook_of_none() {}
     #[on_start(projector = Open)]
     async fn hook(_path: std::path::PathBuf) -> bool {
-//~                      ^^^^^^^^^^^^^^^^^^ `PathBuf` cannot be extracted before the first event
-//~                                             ^^^^ an `#[on_start]` hook cannot return `bool`
+//~                      ^^^^^^^^^^^^^^^^^^ `PathBuf` cannot be extracted for a hook
+//~                                             ^^^^ a hook cannot return `bool`
         true
     }
     #[event_handler(projector = Open)]

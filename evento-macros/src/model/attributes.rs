@@ -10,24 +10,34 @@ use crate::names;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Own {
     EventHandler,
+    SagaEventHandler,
     Inject,
     OnStart,
+    OnReset,
 }
 
 impl Own {
     pub(super) const fn shown(self) -> &'static str {
         match self {
             Self::EventHandler => "#[event_handler]",
+            Self::SagaEventHandler => "#[saga_event_handler]",
             Self::Inject => "#[inject]",
             Self::OnStart => "#[on_start]",
+            Self::OnReset => "#[on_reset]",
         }
+    }
+
+    pub(super) const fn is_handler(self) -> bool {
+        matches!(self, Self::EventHandler | Self::SagaEventHandler)
     }
 
     fn named(name: &str) -> Option<Self> {
         match name {
             "event_handler" => Some(Self::EventHandler),
+            "saga_event_handler" => Some(Self::SagaEventHandler),
             "inject" => Some(Self::Inject),
             "on_start" => Some(Self::OnStart),
+            "on_reset" => Some(Self::OnReset),
             _ => None,
         }
     }
@@ -40,7 +50,7 @@ impl Own {
         let Some(parent) = path.segments.iter().nth_back(1) else { return Some(own) };
         let parent = names::plain(&parent.ident);
         let renamed = krate.and_then(|krate| krate.segments.last()).is_some_and(|last| last.ident == parent);
-        (own == Self::EventHandler || renamed || parent == "evento_runtime").then_some(own)
+        (own.is_handler() || renamed || parent == "evento_runtime").then_some(own)
     }
 }
 
@@ -58,12 +68,12 @@ pub(super) fn take(attrs: &mut Vec<Attribute>, krate: Option<&Path>) -> Vec<(Own
 }
 
 /// What stands between the attribute's parentheses.
-pub(super) fn arguments(attr: &Attribute, errors: &mut Errors) -> TokenStream {
+pub(super) fn arguments(attr: &Attribute, example: &str, errors: &mut Errors) -> TokenStream {
     match &attr.meta {
         Meta::Path(_) => TokenStream::new(),
         Meta::List(list) => list.tokens.clone(),
         Meta::NameValue(pair) => {
-            errors.on(pair, "options must stand in parentheses: `#[event_handler(retry = 3)]`");
+            errors.on(pair, format_args!("options must stand in parentheses: `{example}`"));
             TokenStream::new()
         }
     }

@@ -1,4 +1,4 @@
-//! Block style: `#[projector] impl OrderView { .. }`.
+//! Block style: `#[projector] impl OrderView { .. }`, and the same of a saga or an observer.
 
 use quote::ToTokens;
 use syn::{
@@ -8,7 +8,7 @@ use syn::{
 
 use super::attributes::{self, Own};
 use super::signature::{self, Role, shown};
-use super::{Block, Component, Handler, Inject, Method, ProjectorOptions, Shape, options};
+use super::{Block, Component, ComponentOptions, Handler, Inject, Kind, Method, Shape, options};
 use crate::errors::Errors;
 use crate::expand::{self, Stub};
 use crate::names::{self, NAME_RULE, is_name, last_ident, peel};
@@ -17,20 +17,25 @@ use crate::names::{self, NAME_RULE, is_name, last_ident, peel};
 struct Parts {
     inject: Option<Inject>,
     on_start: Option<Method>,
+    on_reset: Option<Method>,
     handlers: Vec<Handler>,
     /// Names of what is there, sound or not, for "given twice".
     injects: Vec<String>,
-    hooks: Vec<String>,
+    starts: Vec<String>,
+    resets: Vec<String>,
     /// Whether a handler was meant, sound or not.
     any_handler: bool,
+    /// Whether one may have been meant to begin instances.
+    any_init: bool,
 }
 
 pub(super) fn component(
-    options: ProjectorOptions,
+    kind: Kind,
+    options: ComponentOptions,
     mut block: ItemImpl,
     mut errors: Errors,
 ) -> proc_macro2::TokenStream {
-    let ident = check_header(&block, &mut errors);
+    let ident = check_header(kind, &block, &mut errors);
     let mut parts = Parts::default();
     let krate = options.krate.clone();
     let ty = (*block.self_ty).clone();
@@ -38,7 +43,7 @@ pub(super) fn component(
         match item {
             ImplItem::Fn(method) => {
                 let own = attributes::take(&mut method.attrs, krate.as_ref());
-                read_method(&ty, &own, method, &mut parts, &mut errors);
+                read_method(kind, &ty, &own, method, &mut parts, &mut errors);
             }
             ImplItem::Const(ImplItemConst { attrs, .. })
             | ImplItem::Type(ImplItemType { attrs, .. })
@@ -51,15 +56,22 @@ pub(super) fn component(
         }
     }
     check_twice(&parts.handlers, &mut errors);
+    check_states(&parts.handlers, &mut errors);
     let name = component_name(&options, ident.as_ref(), &mut errors);
-    if ident.is_some() && block.trait_.is_none() && !parts.any_handler {
-        let ty = shown(&ty);
-        errors.on(&block.self_ty, format_args!("`{ty}` must have a method with `#[event_handler]` in this block"));
+    if ident.is_some() && block.trait_.is_none() {
+        let (ty, handler) = (shown(&ty), kind.handler());
+        if !parts.any_handler {
+            errors.on(&block.self_ty, format_args!("`{ty}` must have a method with `{handler}` in this block"));
+        } else if kind == Kind::Saga && !parts.any_init {
+            let message = format!("`{ty}` must have a handler with `init`: without one no instance would ever begin");
+            errors.on(&block.self_ty, message);
+        }
     }
     let item = block.to_token_stream();
     match name {
         Some(name) if errors.is_empty() => {
             let component = Component {
+                kind,
                 krate,
                 name,
                 docs: attributes::docs(&block.attrs),
@@ -70,6 +82,7 @@ pub(super) fn component(
                 shape: Shape::Block(Box::new(Block {
                     inject: parts.inject,
                     on_start: parts.on_start,
+                    on_reset: parts.on_reset,
                     handlers: parts.handlers,
                 })),
             };
@@ -78,7 +91,7 @@ pub(super) fn component(
         _ => {
             let carried = attributes::carried(&block.attrs);
             let stub =
-                concrete(&block).then_some(Stub { krate: krate.as_ref(), ty: &ty, open: false, carried: &carried });
+                concrete(&block).then_some(Stub { krate: krate.as_ref(), ty: &ty, open: None, carried: &carried });
             expand::failed(errors, &item, stub)
         }
     }
@@ -93,14 +106,15 @@ fn concrete(block: &ItemImpl) -> bool {
 }
 
 /// Rules about `impl .. {`; gives back the type's own name.
-fn check_header(block: &ItemImpl, errors: &mut Errors) -> Option<syn::Ident> {
+fn check_header(kind: Kind, block: &ItemImpl, errors: &mut Errors) -> Option<syn::Ident> {
+    let attribute = kind.attribute();
     let ident = last_ident(&block.self_ty).cloned();
     let ty = shown(&block.self_ty);
     if let Some((path, _)) = &block.trait_ {
-        errors.on(path, format_args!("`#[projector]` must be on an inherent block: `impl {ty} {{ .. }}`"));
+        errors.on(path, format_args!("`{attribute}` must be on an inherent block: `impl {ty} {{ .. }}`"));
     }
     if ident.is_none() {
-        errors.on(&block.self_ty, "`#[projector]` must be on the block of a struct or enum");
+        errors.on(&block.self_ty, format_args!("`{attribute}` must be on the block of a struct or enum"));
     }
     for param in &block.generics.params {
         errors.on(param, concrete_rule(&ty));
@@ -134,7 +148,7 @@ fn lifetime_of(ty: &Type) -> Option<&syn::Lifetime> {
     })
 }
 
-fn component_name(options: &ProjectorOptions, ident: Option<&syn::Ident>, errors: &mut Errors) -> Option<String> {
+fn component_name(options: &ComponentOptions, ident: Option<&syn::Ident>, errors: &mut Errors) -> Option<String> {
     if let Some(name) = &options.name {
         return Some(name.clone());
     }
@@ -152,11 +166,18 @@ pub(super) fn default_name(ident: &syn::Ident, errors: &mut Errors) -> Option<St
 }
 
 /// Reads a method by its attributes. One that has none of ours is not our business.
-fn read_method(ty: &Type, own: &[(Own, Attribute)], method: &ImplItemFn, parts: &mut Parts, errors: &mut Errors) {
+fn read_method(
+    kind: Kind,
+    ty: &Type,
+    own: &[(Own, Attribute)],
+    method: &ImplItemFn,
+    parts: &mut Parts,
+    errors: &mut Errors,
+) {
     let Some(((which, attr), others)) = own.split_first() else { return };
     let which = *which;
     let name = names::plain(&method.sig.ident);
-    parts.any_handler |= own.iter().any(|(which, _)| *which == Own::EventHandler);
+    parts.any_handler |= own.iter().any(|(which, _)| which.is_handler());
     for (other, attr) in others {
         let message = if *other == which {
             format!("`{}` must be given only once", other.shown())
@@ -167,26 +188,58 @@ fn read_method(ty: &Type, own: &[(Own, Attribute)], method: &ImplItemFn, parts: 
     }
     if others.iter().any(|(other, _)| *other != which) {
         // Its signature can only be right for one of them.
+        parts.any_init = true;
         return;
     }
-    match which {
-        Own::EventHandler => {
-            if let Some(handler) = read_handler(attr, method, errors) {
-                parts.handlers.push(handler);
-            }
+    match (which, kind) {
+        (Own::EventHandler, Kind::Saga) => {
+            parts.any_init = true;
+            errors.on(
+                attr,
+                "`#[event_handler]` must be `#[saga_event_handler]` in a `#[saga]` block: an event finds its instance by \
+                 an association",
+            );
         }
-        Own::Inject => {
+        (Own::SagaEventHandler, Kind::Projector | Kind::Observer) => {
+            let attribute = kind.attribute();
+            errors.on(
+                attr,
+                format_args!(
+                    "`#[saga_event_handler]` must be `#[event_handler]` in a `{attribute}` block: only sagas have instances"
+                ),
+            );
+        }
+        (Own::EventHandler, Kind::Projector | Kind::Observer) => {
+            parts.handlers.extend(read_handler(kind, attr, method, errors));
+        }
+        (Own::SagaEventHandler, Kind::Saga) => {
+            let handler = read_saga_handler(attr, method, parts, errors);
+            parts.handlers.extend(handler);
+        }
+        (Own::Inject, _) => {
             no_options(attr, which, errors);
             once(which, &mut parts.injects, method, errors);
             parts.inject = read_inject(ty, method, errors);
         }
-        Own::OnStart => {
-            no_options(attr, which, errors);
-            once(which, &mut parts.hooks, method, errors);
-            let args = signature::check(Role::Hook, &method.sig, errors);
-            parts.on_start = args.map(|args| as_method(method, args));
-        }
+        (Own::OnStart, _) => parts.on_start = read_hook(attr, which, &mut parts.starts, method, errors),
+        (Own::OnReset, _) => match kind.no_reset() {
+            Some(why) => errors.on(attr, why),
+            None => parts.on_reset = read_hook(attr, which, &mut parts.resets, method, errors),
+        },
     }
+}
+
+fn read_hook(
+    attr: &Attribute,
+    which: Own,
+    names: &mut Vec<String>,
+    method: &ImplItemFn,
+    errors: &mut Errors,
+) -> Option<Method> {
+    no_options(attr, which, errors);
+    once(which, names, method, errors);
+    let args = signature::check(Role::Hook, &method.sig, errors)?;
+    Some(as_method(method, args))
 }
 
 fn no_options(attr: &Attribute, which: Own, errors: &mut Errors) {
@@ -205,17 +258,18 @@ fn once(which: Own, names: &mut Vec<String>, method: &ImplItemFn, errors: &mut E
 
 fn read_inject(ty: &Type, method: &ImplItemFn, errors: &mut Errors) -> Option<Inject> {
     let mut sig = method.sig.clone();
-    let same = |output: &Type| {
-        names::text(peel(output).to_token_stream()) == names::text(peel(ty).to_token_stream())
-            || matches!((plain_name(output), plain_name(ty)), (Some(a), Some(b)) if a == b)
-    };
     if let ReturnType::Type(_, output) = &mut sig.output
-        && same(output)
+        && same_type(output, ty)
     {
         **output = syn::parse_quote!(Self);
     }
     let args = signature::check(Role::Constructor, &sig, errors)?;
     Some(Inject { ident: sig.ident, args })
+}
+
+fn same_type(a: &Type, b: &Type) -> bool {
+    names::text(peel(a).to_token_stream()) == names::text(peel(b).to_token_stream())
+        || matches!((plain_name(a), plain_name(b)), (Some(a), Some(b)) if a == b)
 }
 
 /// The last name of a path without arguments: `Deep` and `self::Deep` are most likely one type, and if not, the compiler
@@ -227,12 +281,26 @@ fn plain_name(ty: &Type) -> Option<&syn::Ident> {
     }
 }
 
-fn read_handler(attr: &Attribute, method: &ImplItemFn, errors: &mut Errors) -> Option<Handler> {
-    let tokens = attributes::arguments(attr, errors);
-    let options = options::of_method(tokens, errors);
+fn read_handler(kind: Kind, attr: &Attribute, method: &ImplItemFn, errors: &mut Errors) -> Option<Handler> {
+    let tokens = attributes::arguments(attr, "#[event_handler(retry = 3)]", errors);
+    let options = options::of_method(kind, tokens, errors);
     let mut args = signature::check(Role::Method, &method.sig, errors)?;
     let event = args.remove(0);
-    Some(Handler { method: as_method(method, args), event, options })
+    Some(Handler { method: as_method(method, args), event, options, saga: None })
+}
+
+fn read_saga_handler(attr: &Attribute, method: &ImplItemFn, parts: &mut Parts, errors: &mut Errors) -> Option<Handler> {
+    let tokens = attributes::arguments(attr, "#[saga_event_handler(association = order_id)]", errors);
+    let (options, saga) = options::of_saga_method(tokens, errors);
+    // What stands outside of the parentheses is told already, and may have been one.
+    if !saga.says_association && !matches!(attr.meta, syn::Meta::NameValue(_)) {
+        errors.on(attr, options::NO_ASSOCIATION);
+    }
+    parts.any_init |= saga.says_init;
+    let mut args = signature::check(Role::SagaMethod, &method.sig, errors)?;
+    let event = args.remove(0);
+    let saga = saga.with_state(&args.remove(0))?;
+    Some(Handler { method: as_method(method, args), event, options, saga: Some(saga) })
 }
 
 fn as_method(method: &ImplItemFn, args: Vec<Type>) -> Method {
@@ -264,6 +332,22 @@ fn check_twice(handlers: &[Handler], errors: &mut Errors) {
         if let Some(first) = first.filter(|first| !conditional(first) && !conditional(handler)) {
             let (event, method) = (shown(&handler.event), names::plain(&first.method.ident));
             errors.on(&handler.event, format_args!("`{event}` must have one handler; `{method}` takes it already"));
+        }
+    }
+}
+
+/// One saga has one state, as far as the text of the types tells. The launch compares the types.
+fn check_states(handlers: &[Handler], errors: &mut Errors) {
+    let mut states = handlers.iter().filter_map(|handler| Some((handler, &handler.saga.as_ref()?.state)));
+    let Some((first, state)) = states.next() else { return };
+    for (handler, other) in states {
+        if !same_type(other, state) {
+            let (method, first) = (names::plain(&handler.method.ident), names::plain(&first.method.ident));
+            let state = shown(state);
+            errors.on(
+                other,
+                format_args!("`{method}` must take `&mut {state}`, as `{first}` does: a saga has one state"),
+            );
         }
     }
 }

@@ -5,14 +5,15 @@ use quote::ToTokens;
 use syn::{Fields, ItemFn, ItemStruct, Type, TypePath};
 
 use super::block::default_name;
+use super::options::{self, FreeOptions};
 use super::signature::{self, Role};
-use super::{Component, FreeHandler, FreeHook, Handler, Method, ProjectorOptions, Shape, attributes, options};
+use super::{Component, ComponentOptions, FreeHandler, FreeHook, Handler, Hook, Kind, Method, Shape, attributes};
 use crate::errors::Errors;
 use crate::expand::{self, Stub};
 use crate::names;
 
 /// `#[projector] struct OrderTotals;`.
-pub(super) fn component(options: ProjectorOptions, item: &ItemStruct, mut errors: Errors) -> TokenStream {
+pub(super) fn component(kind: Kind, options: ComponentOptions, item: &ItemStruct, mut errors: Errors) -> TokenStream {
     let shown = names::plain(&item.ident);
     if !item.generics.params.is_empty() {
         errors.on(
@@ -22,7 +23,10 @@ pub(super) fn component(options: ProjectorOptions, item: &ItemStruct, mut errors
     } else if !matches!(item.fields, Fields::Unit) {
         errors.on(
             &item.fields,
-            format_args!("`{shown}` must be a unit struct; for one with data put `#[projector]` on `impl {shown}`"),
+            format_args!(
+                "`{shown}` must be a unit struct; for one with data put `{}` on `impl {shown}`",
+                kind.attribute()
+            ),
         );
     }
     let name = match &options.name {
@@ -35,6 +39,7 @@ pub(super) fn component(options: ProjectorOptions, item: &ItemStruct, mut errors
     match name {
         Some(name) if errors.is_empty() => {
             let component = Component {
+                kind,
                 krate: options.krate.clone(),
                 ty,
                 name,
@@ -48,45 +53,55 @@ pub(super) fn component(options: ProjectorOptions, item: &ItemStruct, mut errors
         }
         _ => {
             let concrete = item.generics.params.is_empty();
-            let stub = Stub { krate: options.krate.as_ref(), ty: &ty, open: true, carried: &carried };
+            let stub = Stub { krate: options.krate.as_ref(), ty: &ty, open: Some(kind), carried: &carried };
             expand::failed(errors, &tokens, concrete.then_some(stub))
         }
     }
 }
 
 /// `#[event_handler(projector = OrderTotals)]` on a free function.
-pub(super) fn handler(args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHandler> {
+pub(super) fn event_handler(args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHandler> {
     let (options, free) = options::of_function(args, errors);
-    if function.sig.receiver().is_some() {
-        // Whatever else is wrong, it is the missing block that has to be told.
-        *errors = Errors::default();
-        errors.at(Span::call_site(), super::STRAY);
-        return None;
-    }
-    if !free.says_projector {
-        errors.at(
-            Span::call_site(),
-            "`#[event_handler]` on a free function must name the component it joins: `projector = OrderTotals`",
-        );
-    }
+    must_join("#[event_handler]", "`projector = OrderTotals` or `observer = Receipts`", &free, errors);
     let mut args = signature::check(Role::Function, &function.sig, errors)?;
     let event = args.remove(0);
-    let method = method(function, args);
-    Some(FreeHandler { krate: free.krate, projector: free.projector?, handler: Handler { method, event, options } })
+    let handler = Handler { method: method(function, args), event, options, saga: None };
+    Some(FreeHandler { krate: free.krate, joined: free.joined?, handler })
+}
+
+/// `#[saga_event_handler(saga = FulfilOrder, association = order_id)]` on a free function.
+pub(super) fn saga_event_handler(args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHandler> {
+    let (options, saga, free) = options::of_saga_function(args, errors);
+    must_join("#[saga_event_handler]", "`saga = FulfilOrder`", &free, errors);
+    if !saga.says_association {
+        errors.at(Span::call_site(), options::NO_ASSOCIATION);
+    }
+    let mut args = signature::check(Role::SagaFunction, &function.sig, errors)?;
+    let event = args.remove(0);
+    let saga = saga.with_state(&args.remove(0))?;
+    let handler = Handler { method: method(function, args), event, options, saga: Some(saga) };
+    Some(FreeHandler { krate: free.krate, joined: free.joined?, handler })
 }
 
 /// `#[on_start(projector = OrderTotals)]` on a free function.
-pub(super) fn hook(args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHook> {
-    let free = options::of_free_hook(args, errors);
-    if !free.says_projector {
+pub(super) fn hook(which: Hook, args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHook> {
+    let free = options::of_free_hook(which, args, errors);
+    let possible = match which {
+        Hook::Start => "`projector = OrderTotals`, `saga = FulfilOrder` or `observer = Receipts`",
+        Hook::Reset => "`projector = OrderTotals`",
+    };
+    must_join(which.shown(), possible, &free, errors);
+    let args = signature::check(Role::FreeHook, &function.sig, errors)?;
+    Some(FreeHook { krate: free.krate, which, joined: free.joined?, hook: method(function, args) })
+}
+
+fn must_join(attribute: &str, possible: &str, free: &FreeOptions, errors: &mut Errors) {
+    if !free.says_component {
         errors.at(
             Span::call_site(),
-            "`#[on_start]` on a free function must name the component it joins: `projector = OrderTotals`",
+            format_args!("`{attribute}` on a free function must name the component it joins: {possible}"),
         );
     }
-    let args = signature::check(Role::FreeHook, &function.sig, errors)?;
-    let hook = method(function, args);
-    Some(FreeHook { krate: free.krate, projector: free.projector?, hook })
 }
 
 fn method(function: &ItemFn, args: Vec<Type>) -> Method {

@@ -1,18 +1,20 @@
-//! The options of `#[projector]` and `#[event_handler]`, with their own rules.
+//! The options of components and handlers, with their own rules.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Expr, Path};
+use syn::{Expr, Member, Type};
 
-use super::{CratePath, Executor};
-use crate::args::{self, Arg, HANDLER, HOOK, PROJECTOR, check_name};
+use super::{CratePath, Executor, Hook, Joined, Kind, SagaHandler, state};
+use crate::args::{self, Arg, Args, HANDLER, SAGA_HANDLER, check_name};
 use crate::errors::{Errors, did_you_mean};
-use crate::names::{CONTEXT_RULE, is_context, overlap, prefix};
+use crate::names::{self, CONTEXT_RULE, is_context, overlap, prefix};
 
 /// As given; nothing is filled in that was not said.
 #[derive(Default)]
-pub(crate) struct ProjectorOptions {
+pub(crate) struct ComponentOptions {
     pub(crate) version: u32,
     pub(crate) name: Option<String>,
+    /// Whether `start` is "head".
+    pub(crate) head: Option<bool>,
     pub(crate) wait_for_head: Option<bool>,
     pub(crate) contexts: Vec<String>,
     /// Whether `checkpoint` is "watermark".
@@ -20,12 +22,13 @@ pub(crate) struct ProjectorOptions {
     pub(crate) krate: CratePath,
 }
 
-impl ProjectorOptions {
-    pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Self {
-        let args = args::read("#[projector]", PROJECTOR, tokens, errors);
+impl ComponentOptions {
+    pub(crate) fn read(kind: Kind, tokens: TokenStream, errors: &mut Errors) -> Self {
+        let args = args::read(kind.attribute(), kind.keys(), tokens, errors);
         let mut options = Self::default();
         if !args.meant("version") {
-            errors.at(Span::call_site(), "`#[projector]` must have a version: `#[projector(version = 1)]`");
+            let word = kind.word();
+            errors.at(Span::call_site(), format_args!("`#[{word}]` must have a version: `#[{word}(version = 1)]`"));
         }
         for arg in args.list {
             match arg.key.name {
@@ -35,9 +38,10 @@ impl ProjectorOptions {
                     None => {}
                 },
                 "name" => options.name = arg.name(errors),
+                "start" => options.head = one_of_two(&arg, ["beginning", "head"], errors),
                 "wait_for_head" => options.wait_for_head = arg.bool(errors),
                 "contexts" => options.contexts = contexts(&arg, errors),
-                "checkpoint" => options.watermark = checkpoint(&arg, errors),
+                "checkpoint" => options.watermark = one_of_two(&arg, ["on-start", "watermark"], errors),
                 _ => options.krate = arg.crate_path(errors),
             }
         }
@@ -45,18 +49,17 @@ impl ProjectorOptions {
     }
 }
 
-fn checkpoint(arg: &Arg, errors: &mut Errors) -> Option<bool> {
+/// Whether it is the second of the two words.
+fn one_of_two(arg: &Arg, words: [&'static str; 2], errors: &mut Errors) -> Option<bool> {
     let text = arg.string(errors)?;
     let value = text.value();
-    match value.as_str() {
-        "on-start" => Some(false),
-        "watermark" => Some(true),
-        _ => {
-            let guess = did_you_mean(&value.replace('_', "-"), ["on-start", "watermark"]);
-            errors.on(text, format_args!("`checkpoint` must be \"on-start\" or \"watermark\"{guess}"));
-            None
-        }
+    let found = words.iter().position(|word| *word == value);
+    if found.is_none() {
+        let guess = did_you_mean(&value.replace('_', "-"), words);
+        let (name, [first, second]) = (arg.key.name, words);
+        errors.on(text, format_args!("`{name}` must be \"{first}\" or \"{second}\"{guess}"));
     }
+    found.map(|index| index == 1)
 }
 
 fn contexts(arg: &Arg, errors: &mut Errors) -> Vec<String> {
@@ -90,54 +93,168 @@ pub(crate) struct HandlerOptions {
     pub(crate) max_delay: Option<u64>,
 }
 
-/// Options that only free functions have.
+/// Options that only handlers of sagas have.
 #[derive(Default)]
-pub(crate) struct FreeOptions {
-    pub(crate) projector: Option<Path>,
-    /// Whether it was given or meant, sound or not.
-    pub(crate) says_projector: bool,
-    pub(crate) krate: CratePath,
+pub(super) struct SagaOptions {
+    pub(super) init: bool,
+    /// Whether `init` was given or meant, and not as `false`.
+    pub(super) says_init: bool,
+    /// Whether `association` was given or meant, sound or not.
+    pub(super) says_association: bool,
+    /// The way to the field, and what instances are found by.
+    pub(super) association: Option<(Vec<Member>, String)>,
 }
 
-/// Options of a method in a `#[projector]` block.
-pub(crate) fn of_method(tokens: TokenStream, errors: &mut Errors) -> HandlerOptions {
+/// What a handler of a saga without one is told.
+pub(super) const NO_ASSOCIATION: &str = "`#[saga_event_handler]` must have an association, the field of the event that \
+                                         instances are found by: `#[saga_event_handler(association = order_id)]`";
+
+impl SagaOptions {
+    /// `state` is the `&mut S` of the signature.
+    pub(super) fn with_state(self, state: &Type) -> Option<SagaHandler> {
+        let (association, property) = self.association?;
+        Some(SagaHandler { state: state::of(state)?.clone(), init: self.init, association, property })
+    }
+}
+
+/// Options that only free functions have.
+#[derive(Default)]
+pub(super) struct FreeOptions {
+    pub(super) joined: Option<Joined>,
+    /// Whether a component was given or meant, sound or not.
+    pub(super) says_component: bool,
+    pub(super) krate: CratePath,
+}
+
+/// Options of a method with `#[event_handler]`.
+pub(super) fn of_method(kind: Kind, tokens: TokenStream, errors: &mut Errors) -> HandlerOptions {
     let mut options = HandlerOptions::default();
     let args = args::read("#[event_handler]", HANDLER, tokens, errors);
-    for arg in read_handler(args.list, &mut options, errors) {
-        let why = match arg.key.name {
-            "projector" => "`projector` must be left out: the handler belongs to the block it stands in",
-            _ => "`crate` must be given on `#[projector]`, for the whole block",
-        };
-        errors.at(arg.span, why);
-    }
+    let rest = read_handler(args.list, &mut options, errors);
+    belongs_to_the_block(kind, rest, errors);
     options
 }
 
-/// Options of a free function.
-pub(crate) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, FreeOptions) {
+/// Options of a method with `#[saga_event_handler]`.
+pub(super) fn of_saga_method(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, SagaOptions) {
     let mut options = HandlerOptions::default();
-    let args = args::read("#[event_handler]", HANDLER, tokens, errors);
-    let mut free = FreeOptions { says_projector: args.meant("projector"), ..FreeOptions::default() };
-    for arg in read_handler(args.list, &mut options, errors) {
-        match arg.key.name {
-            "projector" => free.projector = arg.path(errors),
-            _ => free.krate = arg.crate_path(errors),
+    let mut args = args::read("#[saga_event_handler]", SAGA_HANDLER, tokens, errors);
+    let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
+    let (saga, rest) = read_saga(&args, rest, errors);
+    belongs_to_the_block(Kind::Saga, rest, errors);
+    (options, saga)
+}
+
+fn belongs_to_the_block(kind: Kind, rest: Vec<Arg>, errors: &mut Errors) {
+    for arg in rest {
+        let name = arg.key.name;
+        if name == "crate" {
+            let attribute = kind.attribute();
+            errors.at(arg.span, format_args!("`crate` must be given on `{attribute}`, for the whole block"));
+        } else {
+            errors
+                .at(arg.span, format_args!("`{name}` must be left out: the handler belongs to the block it stands in"));
         }
     }
-    (options, free)
+}
+
+/// Options of a free function with `#[event_handler]`.
+pub(super) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, FreeOptions) {
+    let mut options = HandlerOptions::default();
+    let mut args = args::read("#[event_handler]", HANDLER, tokens, errors);
+    let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
+    (options, read_free(&args, rest, errors))
+}
+
+/// Options of a free function with `#[saga_event_handler]`.
+pub(super) fn of_saga_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, SagaOptions, FreeOptions) {
+    let mut options = HandlerOptions::default();
+    let mut args = args::read("#[saga_event_handler]", SAGA_HANDLER, tokens, errors);
+    let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
+    let (saga, rest) = read_saga(&args, rest, errors);
+    (options, saga, read_free(&args, rest, errors))
 }
 
 /// Options of a free function that is a hook.
-pub(crate) fn of_free_hook(tokens: TokenStream, errors: &mut Errors) -> FreeOptions {
-    let args = args::read("#[on_start]", HOOK, tokens, errors);
-    let mut free = FreeOptions { says_projector: args.meant("projector"), ..FreeOptions::default() };
-    for arg in args.list {
-        match arg.key.name {
-            "projector" => free.projector = arg.path(errors),
-            _ => free.krate = arg.crate_path(errors),
+pub(super) fn of_free_hook(which: Hook, tokens: TokenStream, errors: &mut Errors) -> FreeOptions {
+    let keys = match which {
+        Hook::Start => args::ON_START,
+        Hook::Reset => args::ON_RESET,
+    };
+    let mut args = args::read(which.shown(), keys, tokens, errors);
+    let list = std::mem::take(&mut args.list);
+    read_free(&args, list, errors)
+}
+
+fn read_free(args: &Args, rest: Vec<Arg>, errors: &mut Errors) -> FreeOptions {
+    let says_component = ["projector", "saga", "observer"].iter().any(|word| args.meant(word));
+    let mut free = FreeOptions { says_component, ..FreeOptions::default() };
+    let mut first: Option<&str> = None;
+    for arg in rest {
+        let name = arg.key.name;
+        let kind = match name {
+            "projector" => Kind::Projector,
+            "saga" => Kind::Saga,
+            "observer" => Kind::Observer,
+            _ => {
+                free.krate = arg.crate_path(errors);
+                continue;
+            }
+        };
+        if let Some(first) = first.replace(name) {
+            errors
+                .at(arg.span, format_args!("`{name}` must not stand beside `{first}`: a function joins one component"));
         }
+        free.joined = arg.path(errors).map(|path| Joined { kind, path });
     }
     free
+}
+
+/// What only handlers of sagas say; gives back the rest.
+fn read_saga(args: &Args, list: Vec<Arg>, errors: &mut Errors) -> (SagaOptions, Vec<Arg>) {
+    let mut saga = SagaOptions {
+        says_init: args.meant("init"),
+        says_association: args.meant("association"),
+        ..SagaOptions::default()
+    };
+    let mut rest = Vec::new();
+    let (mut field, mut property, mut says_property) = (None, None, args.meant("property"));
+    for arg in list {
+        match arg.key.name {
+            "init" => {
+                let value = arg.bool(errors);
+                saga.init = value == Some(true);
+                saga.says_init = value != Some(false);
+            }
+            "association" => field = arg.members(errors).map(|members| (members, arg)),
+            "property" => {
+                says_property = true;
+                property = arg.string(errors).and_then(|text| {
+                    let value = text.value();
+                    let sound = is_context(&value) && !value.contains('\0');
+                    if !sound {
+                        errors.on(text, format_args!("`property` must have {CONTEXT_RULE}, and no NUL"));
+                    }
+                    sound.then_some(value)
+                });
+            }
+            _ => rest.push(arg),
+        }
+    }
+    if let Some((members, arg)) = field {
+        let own = match members.last() {
+            Some(Member::Named(ident)) => Some(names::plain(ident)),
+            _ => None,
+        };
+        if own.is_none() && !says_property {
+            errors.on(
+                &arg.value,
+                "`association` must have a `property` beside it where the field has no name: `property = \"order_id\"`",
+            );
+        }
+        saga.association = property.or(own).map(|property| (members, property));
+    }
+    (saga, rest)
 }
 
 /// Fills in what all handlers may say; gives back the rest.

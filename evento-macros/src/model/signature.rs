@@ -3,6 +3,7 @@
 use quote::ToTokens;
 use syn::{FnArg, GenericParam, Generics, PatType, Receiver, ReceiverKind, ReturnType, Signature, Type};
 
+use super::state;
 use crate::errors::Errors;
 use crate::names::{self, last_ident, peel};
 
@@ -11,26 +12,58 @@ use crate::names::{self, last_ident, peel};
 pub(super) enum Role {
     Method,
     Function,
+    SagaMethod,
+    SagaFunction,
     Hook,
     FreeHook,
     Constructor,
 }
 
 impl Role {
-    const fn usage(self) -> &'static str {
+    pub(super) const fn usage(self) -> &'static str {
         match self {
             Self::Method => "async fn name(&self, event: E, extractors..) -> Result<(), Error>",
             Self::Function => "async fn name(event: E, extractors..) -> Result<(), Error>",
+            Self::SagaMethod => "async fn name(&self, event: E, state: &mut S, extractors..) -> Result<(), Error>",
+            Self::SagaFunction => "async fn name(event: E, state: &mut S, extractors..) -> Result<(), Error>",
             Self::Hook => "async fn name(&self, dependency: Dep<T>, ..) -> Result<(), Error>",
             Self::FreeHook => "async fn name(dependency: Dep<T>, ..) -> Result<(), Error>",
             Self::Constructor => "fn new(dependency: T, ..) -> Self",
         }
     }
+
+    const fn takes_self(self) -> bool {
+        matches!(self, Self::Method | Self::SagaMethod | Self::Hook)
+    }
+
+    const fn takes_event(self) -> bool {
+        matches!(self, Self::Method | Self::Function | Self::SagaMethod | Self::SagaFunction)
+    }
+
+    const fn takes_state(self) -> bool {
+        matches!(self, Self::SagaMethod | Self::SagaFunction)
+    }
+
+    /// Who may ask for what, after `self`, the event and the state.
+    const fn possible(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Hook | Self::FreeHook => ("the hook", "`Dep<T>`"),
+            Self::SagaMethod | Self::SagaFunction => (
+                "a handler",
+                "`Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Associations`, `Stop`, `Dep<T>` or \
+                 `Local<T>`",
+            ),
+            _ => (
+                "a handler",
+                "`Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Stop`, `Dep<T>` or `Local<T>`",
+            ),
+        }
+    }
 }
 
-const POSSIBLE: &str = "`Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Stop`, `Dep<T>` or `Local<T>`";
 /// Bare names that are ours; a user's own type of that name can be written with its path.
-const EXTRACTORS: [&str; 6] = ["Metadata", "Attempt", "Position", "EventId", "Outbox", "Stop"];
+const EXTRACTORS: [&str; 8] =
+    ["Metadata", "Attempt", "Position", "EventId", "Outbox", "Progress", "Associations", "Stop"];
 
 /// Types of the arguments after `self`. `None` if something was wrong.
 pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<Vec<Type>> {
@@ -58,12 +91,22 @@ pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<
                 .on(attr, format_args!("an argument of `{name}` must not have `#[cfg]`; put it on the whole function"));
         }
     }
-    let takes_event = matches!(role, Role::Method | Role::Function);
+    let takes_event = role.takes_event();
     if takes_event && typed.is_empty() {
-        errors.signature(&sig.ident, usage, format_args!("`{name}` must take its event"));
+        let state = if role.takes_state() { ", and the state of its saga after it" } else { "" };
+        errors.signature(&sig.ident, usage, format_args!("`{name}` must take its event{state}"));
     }
-    for (index, arg) in typed.iter().enumerate() {
-        argument(role, &name, index == 0 && takes_event, &arg.ty, errors);
+    let mut rest: &[&PatType] = &typed;
+    if let (true, [event, after @ ..]) = (takes_event, rest) {
+        rest = after;
+        if role.takes_state() {
+            rest = state::arguments(role, sig, &event.ty, after, errors);
+        } else {
+            argument(role, &name, true, &event.ty, errors);
+        }
+    }
+    for arg in rest {
+        argument(role, &name, false, &arg.ty, errors);
     }
     if let ([first, second, ..], true) = (typed.as_slice(), takes_event)
         && is_extractor(&first.ty)
@@ -129,10 +172,10 @@ fn receiver(role: Role, sig: &Signature, errors: &mut Errors) {
     let name = names::plain(&sig.ident);
     let usage = role.usage();
     match (role, sig.receiver()) {
-        (Role::Method | Role::Hook, None) => {
+        (role, None) if role.takes_self() => {
             errors.signature(&sig.ident, usage, format_args!("`{name}` must take `&self`"));
         }
-        (Role::Method | Role::Hook, Some(receiver)) => {
+        (role, Some(receiver)) if role.takes_self() => {
             if let Some(why) = wrong_receiver(receiver) {
                 errors.signature(receiver, usage, format_args!("`{name}` must take `&self`{why}"));
             }
@@ -140,8 +183,9 @@ fn receiver(role: Role, sig: &Signature, errors: &mut Errors) {
         (Role::Constructor, Some(receiver)) => {
             errors.signature(receiver, usage, format_args!("`{name}` must not take `self`: it makes the value"));
         }
-        (Role::Function | Role::FreeHook, Some(receiver)) => errors.on(receiver, super::STRAY),
-        (Role::Function | Role::FreeHook | Role::Constructor, None) => {}
+        // A free function with `self` is told so before.
+        (_, Some(_)) => errors.known(),
+        (_, None) => {}
     }
 }
 
@@ -168,7 +212,7 @@ fn wrong_receiver(receiver: &Receiver) -> Option<&'static str> {
     }
 }
 
-fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Errors) {
+pub(super) fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Errors) {
     let usage = role.usage();
     // A group of `macro_rules!` has its place in the macro, what is inside of it in the user's call.
     let ty = peel(ty);
@@ -183,10 +227,7 @@ fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors: &mut Erro
         }
         Type::Reference(reference) if role != Role::Constructor => {
             let owned = shown(&reference.elem);
-            let (ask, possible) = match role {
-                Role::Hook | Role::FreeHook => ("the hook", "`Dep<T>`"),
-                _ => ("a handler", POSSIBLE),
-            };
+            let (ask, possible) = role.possible();
             errors.signature(
                 ty,
                 usage,
@@ -250,7 +291,7 @@ fn wraps(ty: &Type, name: &str) -> bool {
     }
 }
 
-fn is_extractor(ty: &Type) -> bool {
+pub(super) fn is_extractor(ty: &Type) -> bool {
     match peel(ty) {
         peeled if generic_dep(peeled) || wraps(peeled, "Local") => true,
         Type::Path(path) => path.path.get_ident().is_some_and(|ident| EXTRACTORS.iter().any(|name| ident == name)),

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::discover::{Draft, DraftComponent};
 use super::plan::Plan;
 use super::report::Problem;
-use crate::component::{Build, ComponentDef, HandlerDef, HookDef, Location};
+use crate::component::{Build, ComponentDef, HandlerDef, HookDef, Kind, Location};
 use crate::context::MissingDependency;
 use crate::deps::Deps;
-use crate::engine::{ConsumerPlan, HandlerPlan};
+use crate::engine::{ConsumerEngine, ConsumerPlan, HandlerPlan, ObserverEngine, ProjectorEngine, SagaEngine};
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
 use crate::interceptor::Interceptor;
-use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
+use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
+use crate::store::Stores;
 
 pub(super) struct Blueprint {
     pub(super) warnings: Vec<Problem>,
@@ -30,6 +31,8 @@ struct Resolved {
     /// One consumer each.
     contexts: Vec<ContextPattern>,
     on_start: Option<&'static HookDef>,
+    on_reset: Option<&'static HookDef>,
+    start: StartFrom,
     handlers: Vec<(&'static HandlerDef, String, RetryPolicy)>,
 }
 
@@ -43,6 +46,8 @@ impl Resolved {
             wait_for_head: settings.wait_for_head.value,
             contexts: settings.contexts.value.iter().filter_map(|text| ContextPattern::parse(text).ok()).collect(),
             on_start: component.hooks.first().copied(),
+            on_reset: component.resets.first().copied(),
+            start: settings.start.value,
             handlers: component
                 .handlers
                 .iter()
@@ -101,6 +106,7 @@ impl Blueprint {
         executors: &[Arc<dyn ConsumerExecutor>],
         interceptors: &[Arc<dyn Interceptor>],
         deps: &Deps,
+        stores: &Stores,
     ) -> Result<Vec<ConsumerPlan>, (&'static ComponentDef, MissingDependency)> {
         let mut plans = Vec::new();
         for component in &self.components {
@@ -115,22 +121,37 @@ impl Blueprint {
                         .names
                         .map(|(name, aliases)| std::iter::once(name).chain(aliases.iter().copied()).collect()),
                     invoke: def.invoke,
+                    saga: def.saga,
                     retry: *retry,
                     executor: executors.iter().find(|executor| Some(executor.name()) == def.executor).cloned(),
                 })
                 .collect();
+            let engine = engine(component.def.kind, stores, &self.sizes);
             plans.extend(component.consumers(bundle).map(|id| ConsumerPlan {
                 id: Arc::new(id),
                 component: Arc::clone(&value),
-                kind: component.def.kind,
+                engine: Arc::clone(&engine),
+                start: component.start,
                 interceptors: interceptors.iter().filter(|one| one.applies_to(component.def.kind)).cloned().collect(),
                 mode: component.mode,
                 wait_for_head: component.wait_for_head,
                 on_start: component.on_start.copied(),
+                on_reset: component.on_reset.copied(),
                 handlers: handlers.clone(),
                 settings: self.sizes.clone(),
             }));
         }
         Ok(plans)
+    }
+}
+
+/// What runs components of a kind.
+fn engine(kind: Kind, stores: &Stores, settings: &LoopSettings) -> Arc<dyn ConsumerEngine> {
+    match kind {
+        Kind::Projector => Arc::new(ProjectorEngine),
+        Kind::Saga => Arc::new(SagaEngine::new(Arc::clone(&stores.sagas))),
+        Kind::Observer => {
+            Arc::new(ObserverEngine::new(Arc::clone(&stores.claims), stores.lock.owner(), settings.claim_expiry))
+        }
     }
 }

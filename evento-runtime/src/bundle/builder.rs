@@ -11,7 +11,9 @@ use super::settings::{Defaults, ForComponent, What};
 use super::{Bundle, launch};
 use crate::clock::{Clock, SharedClock, SystemClock};
 use crate::component::{Component, ComponentDef, Location};
+use crate::consumer::{EngineEvent, Listener};
 use crate::deps::{Deps, Need};
+use crate::engine::ConsumerEngineConfig;
 use crate::executor::ConsumerExecutor;
 use crate::interceptor::Interceptor;
 use crate::policy::CheckpointMode;
@@ -37,6 +39,7 @@ pub struct BundleBuilder {
     pub(super) stores: Vec<(Box<dyn StoreConfig>, Location)>,
     pub(super) executors: Vec<(Arc<dyn ConsumerExecutor>, Location)>,
     pub(super) interceptors: Vec<Arc<dyn Interceptor>>,
+    pub(super) listeners: Vec<Listener>,
     pub(super) defaults: Defaults,
     pub(super) for_components: Vec<ForComponent>,
     pub(super) forget: Vec<(String, u32, Location)>,
@@ -74,6 +77,7 @@ impl BundleBuilder {
             stores: Vec::new(),
             executors: Vec::new(),
             interceptors: Vec::new(),
+            listeners: Vec::new(),
             defaults: Defaults::default(),
             for_components: Vec::new(),
             forget: Vec::new(),
@@ -137,6 +141,12 @@ impl BundleBuilder {
     pub fn store(mut self, store: impl StoreConfig) -> Self {
         self.stores.push((Box::new(store), here()));
         self
+    }
+
+    /// As [`store`](Self::store), with every part given by itself.
+    #[track_caller]
+    pub fn engine(self, config: ConsumerEngineConfig) -> Self {
+        self.store(config)
     }
 
     /// Registers an executor under its own name; see [`ConsumerExecutors`](crate::executor::ConsumerExecutors).
@@ -235,6 +245,22 @@ impl BundleBuilder {
         self
     }
 
+    /// How long another instance believes that an event an observer has begun to handle is still being handled, if
+    /// nothing was heard of it. Renewed while the handler runs, so this is what a crash may delay such an event by; a
+    /// handler that outlives its process in a stopped state for longer may overlap with its second run. Default 5 min.
+    #[track_caller]
+    pub fn claim_expiry(mut self, time: Duration) -> Self {
+        self.defaults.claim_expiry = Some((time, here()));
+        self
+    }
+
+    /// How long is remembered which events an observer has handled, and which saga instances have ended. Default 7 days.
+    #[track_caller]
+    pub fn dedupe_window(mut self, time: Duration) -> Self {
+        self.defaults.dedupe_window = Some((time, here()));
+        self
+    }
+
     /// Delay before the first further attempt, for handlers that say none. Default 1 s.
     #[track_caller]
     pub fn retry_delay(mut self, delay: Duration) -> Self {
@@ -246,6 +272,14 @@ impl BundleBuilder {
     #[track_caller]
     pub fn max_delay(mut self, delay: Duration) -> Self {
         self.defaults.max_delay = Some((delay, here()));
+        self
+    }
+
+    /// Calls `listener` with everything that happens to the consumers: begun, ended, ownership gained and lost, dead
+    /// letters, stalls. It is called in their loops, so it must return at once; what takes longer subscribes to
+    /// [`Bundle::events`] instead. A panic of it is logged and changes nothing.
+    pub fn on_event(mut self, listener: impl Fn(&EngineEvent) + Send + Sync + 'static) -> Self {
+        self.listeners.push(Arc::new(listener));
         self
     }
 

@@ -25,6 +25,7 @@ pub(super) struct Registry {
     pub(super) components: Vec<&'static ComponentDef>,
     pub(super) free: Vec<&'static FreeHandler>,
     pub(super) hooks: Vec<&'static FreeHook>,
+    pub(super) resets: Vec<&'static FreeHook>,
     pub(super) linked: Vec<Linked>,
 }
 
@@ -41,6 +42,7 @@ impl Registry {
                 Registered::Component(def) => registry.components.push(def),
                 Registered::Handler(free) => registry.free.push(free),
                 Registered::Hook(hook) => registry.hooks.push(hook),
+                Registered::Reset(hook) => registry.resets.push(hook),
                 Registered::Linked { crate_name, package, location, module } => {
                     registry.linked.push(Linked { crate_name, package: *package, location: *location, module });
                 }
@@ -48,7 +50,9 @@ impl Registry {
         }
         registry.components.sort_by_key(|def| (def.name, def.version, def.location, def.package));
         registry.free.sort_by_key(|free| (free.handler.location, free.handler.method));
-        registry.hooks.sort_by_key(|hook| (hook.hook.location, hook.hook.method));
+        for hooks in [&mut registry.hooks, &mut registry.resets] {
+            hooks.sort_by_key(|hook| (hook.hook.location, hook.hook.method));
+        }
         registry.linked.sort_unstable();
         registry.linked.dedup_by_key(|linked| (linked.crate_name, linked.package));
         registry
@@ -82,7 +86,8 @@ impl Registry {
     fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let components = self.components.iter().map(|def| (def.package, def.module));
         let free = self.free.iter().map(|free| (free.handler.package, free.handler.module));
-        components.chain(free).chain(self.hooks.iter().map(|free| (free.hook.package, free.hook.module)))
+        let hooks = self.hooks.iter().chain(&self.resets).map(|free| (free.hook.package, free.hook.module));
+        components.chain(free).chain(hooks)
     }
 }
 
@@ -109,6 +114,8 @@ pub(super) struct DraftComponent {
     pub(super) settings: ComponentSettings,
     /// Its `#[on_start]` hooks; more than one is a fault.
     pub(super) hooks: Vec<&'static HookDef>,
+    /// Its `#[on_reset]` hooks; more than one is a fault.
+    pub(super) resets: Vec<&'static HookDef>,
     /// A value given with `.component(..)`.
     pub(super) value: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -127,6 +134,12 @@ impl DraftComponent {
     /// The type as the user writes it in `::<..>`, which need not be the component's name.
     pub(super) fn type_label(&self) -> String {
         type_label(self.def)
+    }
+
+    /// Its hooks with the attribute each has.
+    pub(super) fn all_hooks(&self) -> impl Iterator<Item = (&'static str, &'static HookDef)> {
+        let starts = self.hooks.iter().map(|hook| ("#[on_start]", *hook));
+        starts.chain(self.resets.iter().map(|hook| ("#[on_reset]", *hook)))
     }
 
     pub(super) fn mode(&self) -> CheckpointMode {
@@ -171,10 +184,14 @@ impl<'a> Draft<'a> {
             .iter()
             .chain(free)
             .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) });
-        let hooks = registry.hooks.iter().filter(|hook| hook.component.type_id == def.type_id).map(|hook| &hook.hook);
+        let joining = |hooks: &[&'static FreeHook]| -> Vec<&'static HookDef> {
+            let joining = hooks.iter().filter(|hook| hook.component.type_id == def.type_id);
+            joining.map(|hook| &hook.hook).collect()
+        };
         DraftComponent {
             def,
-            hooks: def.on_start.iter().chain(hooks).collect(),
+            hooks: def.on_start.iter().chain(joining(&registry.hooks)).collect(),
+            resets: def.on_reset.iter().chain(joining(&registry.resets)).collect(),
             handlers: handlers.collect(),
             settings: ComponentSettings::of(def, &builder.defaults, &builder.for_components),
             value: builder.given.iter().find(|given| given.def.type_id == def.type_id).and_then(|g| g.value.clone()),

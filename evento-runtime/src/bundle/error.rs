@@ -84,6 +84,17 @@ pub enum RunError {
         #[source]
         source: BoxError,
     },
+    /// A component was moved back, and its `#[on_reset]` hook failed.
+    #[error("`{hook}` failed; `{component}` was moved back and handles nothing before it has succeeded")]
+    OnReset {
+        /// Component and method.
+        hook: String,
+        /// The component.
+        component: String,
+        /// What the hook returned.
+        #[source]
+        source: BoxError,
+    },
     /// The start was given up before every consumer had begun: a stop came first, or nobody waited any more.
     #[error("the start was given up before every consumer had begun")]
     GivenUp,
@@ -100,6 +111,7 @@ impl From<EngineError> for RunError {
         match error {
             EngineError::Store(error) => Self::Store(error),
             EngineError::OnStart { hook, component, source } => Self::OnStart { hook, component, source },
+            EngineError::OnReset { hook, component, source } => Self::OnReset { hook, component, source },
             EngineError::GivenUp => Self::GivenUp,
             EngineError::Stragglers { stragglers } => Self::Stragglers { stragglers },
         }

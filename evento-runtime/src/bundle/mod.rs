@@ -111,7 +111,7 @@ impl Bundle {
             deps: builder.deps,
             executors: builder.executors.into_iter().map(|(executor, _)| executor).collect(),
             interceptors: builder.interceptors,
-            events: EngineEvents::default(),
+            events: EngineEvents::new(builder.listeners),
             forget: builder.forget,
             clock: builder.clock,
             stop_deadline: builder.stop_deadline,

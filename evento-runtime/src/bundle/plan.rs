@@ -45,6 +45,7 @@ struct ComponentEntry {
     location: Location,
     settings: Vec<Entry>,
     on_start: Option<&'static str>,
+    on_reset: Option<&'static str>,
     handlers: Vec<HandlerEntry>,
 }
 
@@ -54,6 +55,8 @@ struct HandlerEntry {
     event: Option<&'static str>,
     aliases: &'static [&'static str],
     executor: Option<&'static str>,
+    /// Whether it begins instances, and what they are found by.
+    saga: Option<(bool, &'static str)>,
     docs: &'static str,
     location: Location,
     settings: Vec<Entry>,
@@ -131,11 +134,13 @@ impl ComponentEntry {
             package: def.package,
             location: def.location,
             settings: vec![
+                Entry::new("start", &settings.start, |start| start.to_string().into()),
                 Entry::new("contexts", &settings.contexts, |contexts| contexts.clone().into()),
                 Entry::new("checkpoint", &settings.mode, |mode| mode.to_string().into()),
                 Entry::new("wait_for_head", &settings.wait_for_head, |wait| (*wait).into()),
             ],
             on_start: component.hooks.first().map(|hook| hook.method),
+            on_reset: component.resets.first().map(|hook| hook.method),
             handlers: component.handlers.iter().map(HandlerEntry::of).collect(),
         }
     }
@@ -154,6 +159,7 @@ impl HandlerEntry {
             event: def.names.map(|(name, _)| name),
             aliases: def.names.map_or(&[], |(_, aliases)| aliases),
             executor: def.executor,
+            saga: def.saga.map(|saga| (saga.init, saga.property)),
             docs: def.docs,
             location: def.location,
             settings: vec![
@@ -199,6 +205,8 @@ impl Plan {
                 Entry::new("look_ahead", &sizes.look_ahead, number),
                 Entry::new("look_ahead_bytes", &sizes.look_ahead_bytes, number),
                 Entry::new("admission_wait", &sizes.admission_wait, shown),
+                Entry::new("claim_expiry", &sizes.claim_expiry, shown),
+                Entry::new("dedupe_window", &sizes.dedupe_window, shown),
             ],
             needs: needs(draft),
             forget: builder.forget.iter().map(|(name, version, _)| (name.clone(), *version)).collect(),
@@ -249,11 +257,14 @@ impl ComponentEntry {
             "line": self.location.line,
             "settings": entries_to_json(&self.settings),
             "on_start": self.on_start,
+            "on_reset": self.on_reset,
             "handlers": self.handlers.iter().map(|handler| json!({
                 "method": handler.method,
                 "event": handler.event,
                 "aliases": handler.aliases,
                 "executor": handler.executor,
+                "init": handler.saga.map(|(init, _)| init),
+                "association": handler.saga.map(|(_, property)| property),
                 "docs": first_line(handler.docs),
                 "file": handler.location.file,
                 "line": handler.location.line,
@@ -270,10 +281,12 @@ fn needs(draft: &Draft<'_>) -> Vec<NeedEntry> {
         if let (Build::With { needs: taken, .. }, None) = (component.def.build, &component.value) {
             needs.extend(taken);
         }
-        let hook = component.hooks.first().map_or(&[][..], |hook| hook.needs);
+        let hooks = component.all_hooks().flat_map(|(_, hook)| hook.needs);
         let handlers = component.handlers.iter().flat_map(|handler| handler.def.needs);
-        needs.extend(hook.iter().chain(handlers).copied().flatten());
+        needs.extend(hooks.chain(handlers).copied().flatten());
     }
+    // Neither the bundle nor the store gives the others.
+    needs.retain(|need| !need.is_of_saga() && !need.is_local());
     needs.sort_by_cached_key(|need| (short_type(need.type_name()), need.type_name(), need.type_id()));
     needs.dedup_by_key(|need| need.type_id());
     let from = |need: &Need| {
@@ -346,10 +359,16 @@ impl ComponentEntry {
         if let Some(hook) = self.on_start {
             writeln!(f, "  on_start {hook}")?;
         }
+        if let Some(hook) = self.on_reset {
+            writeln!(f, "  on_reset {hook}")?;
+        }
         for handler in &self.handlers {
             write!(f, "  {} <- {}", handler.method, handler.event.unwrap_or("every other event"))?;
             if !handler.aliases.is_empty() {
                 write!(f, " (also {})", text::list(handler.aliases.iter().copied()))?;
+            }
+            if let Some((init, property)) = handler.saga {
+                write!(f, " by {}{}", text::harmless(property), if init { ", init" } else { "" })?;
             }
             match handler.executor {
                 Some(executor) => write!(f, ", on {executor}")?,

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::component::{ComponentDef, HandlerDef, Location};
-use crate::policy::{CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, LoopSettings, RetryPolicy};
+use crate::component::{ComponentDef, HandlerDef, Kind, Location};
+use crate::policy::{CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, LoopSettings, RetryPolicy, StartFrom};
 
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub(super) struct Defaults {
     pub(super) checkpoint_every: Said<usize>,
     pub(super) checkpoint_interval: Said<Duration>,
     pub(super) admission_wait: Said<Duration>,
+    pub(super) claim_expiry: Said<Duration>,
+    pub(super) dedupe_window: Said<Duration>,
     pub(super) retry_delay: Said<Duration>,
     pub(super) max_delay: Said<Duration>,
 }
@@ -98,6 +100,8 @@ pub(super) struct Sizes {
     pub(super) checkpoint_every: Setting<usize>,
     pub(super) checkpoint_interval: Setting<Duration>,
     pub(super) admission_wait: Setting<Duration>,
+    pub(super) claim_expiry: Setting<Duration>,
+    pub(super) dedupe_window: Setting<Duration>,
 }
 
 fn or_built_in<T: Copy>(said: Said<T>, built_in: T) -> Setting<T> {
@@ -117,6 +121,8 @@ impl Defaults {
             checkpoint_every: or_built_in(self.checkpoint_every, every),
             checkpoint_interval: or_built_in(self.checkpoint_interval, built_in.checkpoint_interval),
             admission_wait: or_built_in(self.admission_wait, built_in.admission_wait),
+            claim_expiry: or_built_in(self.claim_expiry, built_in.claim_expiry),
+            dedupe_window: or_built_in(self.dedupe_window, built_in.dedupe_window),
             window,
         }
     }
@@ -133,6 +139,8 @@ impl Sizes {
             checkpoint_every: self.checkpoint_every.value,
             checkpoint_interval: self.checkpoint_interval.value,
             admission_wait: self.admission_wait.value,
+            claim_expiry: self.claim_expiry.value,
+            dedupe_window: self.dedupe_window.value,
             ..LoopSettings::default()
         }
     }
@@ -158,7 +166,9 @@ pub(super) enum What {
 /// The settings of one component.
 #[derive(Debug, Clone)]
 pub(super) struct ComponentSettings {
+    /// Always [`Watermark`](CheckpointMode::Watermark) for sagas and observers.
     pub(super) mode: Setting<CheckpointMode>,
+    pub(super) start: Setting<StartFrom>,
     pub(super) contexts: Setting<Vec<String>>,
     pub(super) wait_for_head: Setting<bool>,
 }
@@ -167,9 +177,15 @@ impl ComponentSettings {
     pub(super) fn of(def: &'static ComponentDef, defaults: &Defaults, said: &[ForComponent]) -> Self {
         let attribute = Origin::Attribute(def.location);
         let mut settings = Self {
-            mode: match (def.checkpoint, defaults.mode) {
-                (Some(mode), _) => Setting::new(mode, attribute),
-                (None, said) => or_built_in(said, CheckpointMode::default()),
+            mode: match (def.kind, def.checkpoint, defaults.mode) {
+                (Kind::Saga | Kind::Observer, ..) => Setting::built_in(CheckpointMode::Watermark),
+                (Kind::Projector, Some(mode), _) => Setting::new(mode, attribute),
+                (Kind::Projector, None, said) => or_built_in(said, CheckpointMode::default()),
+            },
+            start: match (def.start, def.kind) {
+                (Some(start), _) => Setting::new(start, attribute),
+                (None, Kind::Projector) => Setting::built_in(StartFrom::Beginning),
+                (None, Kind::Saga | Kind::Observer) => Setting::built_in(StartFrom::Head),
             },
             contexts: match def.contexts {
                 [] => Setting::built_in(vec!["*".to_owned()]),
@@ -180,7 +196,9 @@ impl ComponentSettings {
         for said in said.iter().filter(|said| said.def.type_id == def.type_id) {
             let origin = Origin::Component(said.at);
             match &said.what {
-                What::Mode(mode) => settings.mode = Setting::new(*mode, origin),
+                What::Mode(mode) if def.kind == Kind::Projector => settings.mode = Setting::new(*mode, origin),
+                // Rule `no-checkpoint-mode`.
+                What::Mode(_) => {}
                 What::Contexts(contexts) => settings.contexts = Setting::new(contexts.clone(), origin),
                 What::WaitForHead(wait) => settings.wait_for_head = Setting::new(*wait, origin),
             }

@@ -146,7 +146,7 @@ async fn begin(
     let Parts { name, mut deps, executors, interceptors, events, clock, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
-        .consumer_plans(&name, &executors, &interceptors, &deps)
+        .consumer_plans(&name, &executors, &interceptors, &deps, &store.stores)
         .map_err(|(def, missing)| not_made(&name, def, &missing))?;
     for consumer in &consumers {
         tracing::info!(consumer = %consumer.id, handlers = consumer.handlers.len(), "starting");

@@ -9,17 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::chain::chain;
-use crate::clock;
+use super::engine::{BindError, Binding};
+use super::plan::{ConsumerPlan, HandlerPlan};
+use crate::clock::{self, SharedClock};
 use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
-use crate::error::BoxError;
+use crate::error::{BoxError, StoreError};
 use crate::interceptor::{Interceptor, Invocation};
-use crate::outcome::{Classifier, ErrorClass, Flow, HandlerResult, classify};
+use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
 use crate::source::PreparedEvent;
-use crate::store::{MAX_ERROR_TEXT, error_text};
+use crate::store::{MAX_ERROR_TEXT, SagaChange, Timer, error_text};
 use crate::task::panic_text;
 
 /// A poll longer than this holds up everything else on its thread.
@@ -33,35 +36,68 @@ pub(crate) struct AttemptError {
     pub(crate) text: String,
 }
 
-/// What an attempt that did not fail leaves to be stored.
+/// Why an event was not handled.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// An attempt failed.
+    Attempt(AttemptError),
+    /// The framework's own work did: no attempt.
+    Store(StoreError),
+}
+
+/// What a handler leaves to be stored with the checkpoint that passes its event, or before it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Effects {
+    pub(crate) emitted: Vec<PreparedEvent>,
+    pub(crate) scheduled: Vec<Timer>,
+    pub(crate) saga: Option<SagaChange>,
+}
+
+impl Effects {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.emitted.is_empty() && self.scheduled.is_empty() && self.saga.is_none()
+    }
+}
+
+/// An attempt that did not fail.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) flow: Flow,
-    pub(crate) emitted: Vec<PreparedEvent>,
+    pub(crate) effects: Effects,
 }
 
 /// How an attempt ended.
-pub(crate) type AttemptEnd = Result<Done, AttemptError>;
+pub(crate) type AttemptEnd = Result<Done, Failed>;
 
 /// Calls one handler.
 pub(crate) struct Caller {
     kind: Kind,
     invoke: Invoke,
     label: String,
+    binding: Option<Arc<dyn Binding>>,
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     classifiers: Arc<[Classifier]>,
+    clock: SharedClock,
     warned: AtomicBool,
 }
 
 impl Caller {
     pub(crate) fn new(
-        kind: Kind,
-        invoke: Invoke,
-        label: String,
-        interceptors: Arc<[Arc<dyn Interceptor>]>,
+        plan: &ConsumerPlan,
+        handler: &HandlerPlan,
         classifiers: Arc<[Classifier]>,
+        clock: SharedClock,
     ) -> Self {
-        Self { kind, invoke, label, interceptors, classifiers, warned: AtomicBool::new(false) }
+        Self {
+            kind: plan.engine.kind(),
+            invoke: handler.invoke,
+            label: handler.label.clone(),
+            binding: plan.engine.binding(handler),
+            interceptors: Arc::clone(&plan.interceptors),
+            classifiers,
+            clock,
+            warned: AtomicBool::new(false),
+        }
     }
 
     pub(crate) const fn is_blocking(&self) -> bool {
@@ -74,22 +110,48 @@ impl Caller {
 
     /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
-        let outbox = context.clone();
-        let result = match self.invoke {
+        if let Some(binding) = &self.binding
+            && !self.bound(binding.bind(&context)).await?
+        {
+            return Ok(Done { flow: Flow::Skip, effects: Effects::default() });
+        }
+        let left = context.clone();
+        match self.run(context).await {
+            Ok(Ok(flow)) => self.done(&left, flow).await,
+            Ok(Err(error)) => Err(Failed::Attempt(self.explain(error))),
+            Err(panic) => Err(Failed::Attempt(panicked(panic))),
+        }
+    }
+
+    async fn run(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
+        match self.invoke {
             _ if !self.interceptors.is_empty() => self.intercepted(context).await,
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
                 Ok(future) => Guarded { future: Some(future), caller: self }.await,
                 Err(panic) => Err(panic),
             },
             Invoke::Blocking(invoke) => catch_unwind(AssertUnwindSafe(|| invoke(context))),
+        }
+    }
+
+    async fn done(&self, left: &HandlerContext, flow: Flow) -> AttemptEnd {
+        let emitted = left.take_emitted(|| self.clock.now());
+        let (emitted, scheduled) = emitted.map_err(|error| Failed::Attempt(self.explain(error)))?;
+        let saga = match &self.binding {
+            Some(binding) => self.bound(binding.leave(left, &flow)).await?,
+            None if flow == Flow::Complete => return Err(Failed::Attempt(self.explain(no_saga()))),
+            None => None,
         };
-        match result {
-            Ok(Ok(flow)) => match outbox.take_emitted(crate::clock::Clock::now(&crate::clock::SystemClock)) {
-                Ok((emitted, _)) => Ok(Done { flow, emitted }),
-                Err(error) => Err(self.explain(error)),
-            },
-            Ok(Err(error)) => Err(self.explain(error)),
-            Err(panic) => Err(panicked(panic)),
+        Ok(Done { flow, effects: Effects { emitted, scheduled, saga } })
+    }
+
+    /// The engine's part of an attempt, which decodes and prints what is the user's.
+    async fn bound<T>(&self, work: impl Future<Output = Result<T, BindError>> + Send) -> Result<T, Failed> {
+        match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(BindError::Store(error))) => Err(Failed::Store(error)),
+            Ok(Err(BindError::Attempt(error))) => Err(Failed::Attempt(self.explain(error))),
+            Err(panic) => Err(Failed::Attempt(panicked(panic))),
         }
     }
 
@@ -126,6 +188,10 @@ impl Caller {
             );
         }
     }
+}
+
+fn no_saga() -> BoxError {
+    HandlerError::permanent("`Flow::Complete` ends an instance of a saga, and this is none").into()
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> AttemptError {
@@ -174,12 +240,13 @@ mod tests {
     use super::*;
     use crate::consumer::work::tests::context;
 
-    fn caller(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> Caller {
-        Caller::new(Kind::Projector, Invoke::Async(invoke), "T::h".into(), Arc::new([]), Arc::new([]))
-    }
+    use crate::consumer::work::tests::caller;
 
     async fn text_of(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> AttemptError {
-        caller(invoke).call(context()).await.unwrap_err()
+        match caller(Invoke::Async(invoke)).call(context()).await.unwrap_err() {
+            Failed::Attempt(error) => error,
+            Failed::Store(error) => panic!("{error}"),
+        }
     }
 
     #[tokio::test]

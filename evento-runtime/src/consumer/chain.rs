@@ -20,7 +20,7 @@ pub(crate) fn chain<'a>(
                 first.before(call).await?;
                 let flow = chain(further, call, handler).await?;
                 // What the handler itself calls a failure is none that an interceptor could have prevented.
-                if matches!(flow, Flow::Continue | Flow::Skip) {
+                if matches!(flow, Flow::Continue | Flow::Skip | Flow::Complete) {
                     first.after(call).await?;
                 }
                 Ok(flow)

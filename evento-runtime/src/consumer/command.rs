@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::error::AdminError;
-use crate::event::Position;
+use crate::event::{Position, Timestamp};
 use crate::identity::ConsumerId;
 
 /// Where a consumer is to go on.
@@ -19,6 +19,8 @@ pub enum SeekTo {
     Head,
     /// Behind this position.
     After(Position),
+    /// At the first event that was recorded then or later.
+    Time(Timestamp),
 }
 
 pub(crate) type Reply = oneshot::Sender<Result<(), AdminError>>;

@@ -1,5 +1,7 @@
 //! What happens to consumers, told as it happens.
 
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
@@ -55,25 +57,44 @@ pub enum Happening {
 /// How many events a listener may be behind before it loses the oldest.
 const KEPT: usize = 1_024;
 
-/// Tells listeners, if there are any.
-#[derive(Debug, Clone)]
-pub struct EngineEvents(broadcast::Sender<EngineEvent>);
+/// Is called with everything that happens to a bundle's consumers.
+pub type Listener = Arc<dyn Fn(&EngineEvent) + Send + Sync>;
 
-impl Default for EngineEvents {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(KEPT))
-    }
+/// Tells listeners, if there are any.
+#[derive(Clone)]
+pub struct EngineEvents {
+    channel: broadcast::Sender<EngineEvent>,
+    listeners: Arc<[Listener]>,
 }
 
 impl EngineEvents {
+    /// For these listeners, and for whoever subscribes.
+    #[must_use]
+    pub fn new(listeners: Vec<Listener>) -> Self {
+        Self { channel: broadcast::Sender::new(KEPT), listeners: listeners.into() }
+    }
+
     /// From now on. A listener that falls more than 1,024 behind is told how many it has lost.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<EngineEvent> {
-        self.0.subscribe()
+        self.channel.subscribe()
     }
 
     pub(crate) fn tell(&self, consumer: &Arc<ConsumerId>, what: Happening) {
-        // Without a listener nothing is kept.
-        let _ = self.0.send(EngineEvent { consumer: Arc::clone(consumer), what });
+        let event = EngineEvent { consumer: Arc::clone(consumer), what };
+        for listener in &*self.listeners {
+            // What a listener makes of it is no concern of the consumer.
+            if catch_unwind(AssertUnwindSafe(|| listener(&event))).is_err() {
+                tracing::error!(consumer = %event.consumer, "a listener of the bundle panicked");
+            }
+        }
+        // Without a subscriber nothing is kept.
+        let _ = self.channel.send(event);
+    }
+}
+
+impl fmt::Debug for EngineEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EngineEvents({} listeners)", self.listeners.len())
     }
 }

@@ -1,6 +1,6 @@
 //! Reads ahead: one page at a time, in a task of its own, so that nothing that talks to a store is ever dropped.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +9,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::event::Position;
+use crate::event::{EventId, Position};
+use crate::identity::ConsumerId;
 use crate::policy::RetryPolicy;
 use crate::source::{Batch, EventFilter, EventSource, FetchLimits};
-use crate::store::Checkpoint;
+use crate::store::{Checkpoint, ClaimState, DedupeStore};
 use crate::task::Tasks;
 
 /// Open positions of a stored checkpoint are read back in pieces of this size.
@@ -24,11 +25,12 @@ const READ_RETRY: RetryPolicy =
 
 /// A page, and how it belongs to what was read before.
 #[derive(Debug)]
-pub(crate) enum Page {
-    /// Events that were open when the last ownership ended.
-    Recovered(Batch),
-    /// What follows.
-    Next(Batch),
+pub(crate) struct Page {
+    pub(crate) batch: Batch,
+    /// Events that were open when the last ownership ended, rather than what follows.
+    recovered: bool,
+    /// What is known of claims, where events are claimed.
+    pub(crate) claims: HashMap<EventId, ClaimState>,
 }
 
 /// What happened at the source.
@@ -45,6 +47,7 @@ pub(crate) enum FeedEvent {
 pub(crate) struct Feed {
     source: Arc<dyn EventSource>,
     filter: EventFilter,
+    claims: Option<(Arc<dyn DedupeStore>, Arc<ConsumerId>)>,
     tasks: Tasks,
     cursor: Option<Position>,
     recover: VecDeque<Position>,
@@ -63,6 +66,7 @@ impl Feed {
     pub(crate) fn new(
         source: Arc<dyn EventSource>,
         filter: EventFilter,
+        claims: Option<(Arc<dyn DedupeStore>, Arc<ConsumerId>)>,
         tasks: Tasks,
         checkpoint: &Checkpoint,
         poll_bounds: (Duration, Duration),
@@ -71,6 +75,7 @@ impl Feed {
         Self {
             source,
             filter,
+            claims,
             tasks,
             cursor: checkpoint.reach.clone(),
             recover: checkpoint.open.iter().cloned().collect(),
@@ -108,20 +113,21 @@ impl Feed {
         }
         // Before the read: a hint that comes during it is kept.
         self.wake.mark_unchanged();
-        let source = Arc::clone(&self.source);
+        let (source, filter, claims) = (Arc::clone(&self.source), self.filter.clone(), self.claims.clone());
         if self.recover.is_empty() {
-            let (after, filter) = (self.cursor.clone(), self.filter.clone());
-            self.reading = Some(
-                self.tasks.spawn(async move { source.fetch(after.as_ref(), room, &filter).await.map(Page::Next) }),
-            );
+            let after = self.cursor.clone();
+            self.reading = Some(self.tasks.spawn(async move {
+                let batch = source.fetch(after.as_ref(), room, &filter).await?;
+                Ok(Page { recovered: false, claims: ask(claims, &batch).await?, batch })
+            }));
         } else {
             let some = self.recover.iter().take(RECOVERED_AT_ONCE.min(room.events)).cloned().collect::<Vec<_>>();
-            let filter = self.filter.clone();
             let read_to = if some.len() == self.recover.len() { self.reach.clone() } else { some.last().cloned() };
             self.reading = Some(self.tasks.spawn(async move {
                 let mut events = source.read_exact(&some).await?;
                 events.retain(|event| filter.matches(event));
-                Ok(Page::Recovered(Batch { events, read_to, more: true }))
+                let batch = Batch { events, read_to, more: true };
+                Ok(Page { recovered: true, claims: ask(claims, &batch).await?, batch })
             }));
         }
     }
@@ -165,26 +171,34 @@ impl Feed {
     }
 
     fn advance(&mut self, page: &Page) {
-        match page {
-            Page::Recovered(batch) => {
-                let read_to = batch.read_to.as_ref();
-                while self.recover.front().is_some_and(|position| Some(position) <= read_to) {
-                    self.recover.pop_front();
-                }
+        let batch = &page.batch;
+        if page.recovered {
+            let read_to = batch.read_to.as_ref();
+            while self.recover.front().is_some_and(|position| Some(position) <= read_to) {
+                self.recover.pop_front();
             }
-            Page::Next(batch) => {
-                if batch.read_to > self.cursor {
-                    self.cursor.clone_from(&batch.read_to);
-                }
-                self.at_head = !batch.more;
-                if batch.more || !batch.events.is_empty() {
-                    self.poll = self.poll_bounds.0;
-                }
-                if !batch.more {
-                    self.pause = Some(Instant::now() + self.poll);
-                    self.poll = (self.poll * 2).min(self.poll_bounds.1);
-                }
-            }
+            return;
+        }
+        if batch.read_to > self.cursor {
+            self.cursor.clone_from(&batch.read_to);
+        }
+        self.at_head = !batch.more;
+        if batch.more || !batch.events.is_empty() {
+            self.poll = self.poll_bounds.0;
+        }
+        if !batch.more {
+            self.pause = Some(Instant::now() + self.poll);
+            self.poll = (self.poll * 2).min(self.poll_bounds.1);
         }
     }
+}
+
+/// What is known of the claims of a page.
+async fn ask(
+    claims: Option<(Arc<dyn DedupeStore>, Arc<ConsumerId>)>,
+    batch: &Batch,
+) -> Result<HashMap<EventId, ClaimState>, StoreError> {
+    let Some((store, consumer)) = claims.filter(|_| !batch.events.is_empty()) else { return Ok(HashMap::new()) };
+    let ids: Vec<EventId> = batch.events.iter().map(|event| event.id).collect();
+    Ok(store.claims(&consumer, &ids).await?.into_iter().collect())
 }

@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::component::{HookDef, Invoke, Kind};
+use super::engine::ConsumerEngine;
+use crate::component::{HookDef, Invoke, SagaHandlerDef};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
 use crate::interceptor::Interceptor;
-use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy};
+use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
 
 /// One consumer, ready to run.
 #[derive(Clone)]
@@ -16,8 +17,10 @@ pub struct ConsumerPlan {
     pub id: Arc<ConsumerId>,
     /// The component's value.
     pub component: Arc<dyn Any + Send + Sync>,
-    /// Projector, saga or observer.
-    pub kind: Kind,
+    /// What makes it a projector, a saga or an observer.
+    pub engine: Arc<dyn ConsumerEngine>,
+    /// Where it begins without a checkpoint.
+    pub start: StartFrom,
     /// Around every attempt, outermost first.
     pub interceptors: Arc<[Arc<dyn Interceptor>]>,
     /// For its handlers with an executor.
@@ -26,6 +29,8 @@ pub struct ConsumerPlan {
     pub wait_for_head: bool,
     /// Run once per component version before its first event.
     pub on_start: Option<HookDef>,
+    /// Run before events are handled again.
+    pub on_reset: Option<HookDef>,
     /// At least one; no two for one event name.
     pub handlers: Vec<HandlerPlan>,
     /// Sizes and times.
@@ -43,6 +48,8 @@ pub struct HandlerPlan {
     pub names: Option<Vec<&'static str>>,
     /// How it is called.
     pub invoke: Invoke,
+    /// What a saga needs to find the instance.
+    pub saga: Option<SagaHandlerDef>,
     /// How it is tried again.
     pub retry: RetryPolicy,
     /// Where it runs; `None`: in the consumer's own loop, one event after the other.

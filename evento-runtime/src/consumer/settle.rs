@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::attempt::Effects;
 use super::delivery::{DeliveryNo, Mark};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::EventId;
 use crate::policy::RetryPolicy;
 use crate::source::PreparedEvent;
-use crate::store::{Checkpoint, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, Settlement};
+use crate::store::{Checkpoint, Claims, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, Settlement};
 use crate::task::Tasks;
 
 /// Pauses after failed writes: 50 ms, doubling, at most 5 s.
@@ -25,6 +26,7 @@ struct Write {
     mark: Mark,
     checkpoint: Checkpoint,
     parts: Parts,
+    notes: Notes,
 }
 
 /// What a settlement writes for a delivery, beside the checkpoint that passes it.
@@ -32,19 +34,62 @@ struct Write {
 pub(crate) enum Part {
     /// It was given up.
     DeadLetter(Box<DeadLetter>),
-    /// It was handled, and its handler emitted these.
-    Emitted(Vec<PreparedEvent>),
-    /// A dead letter was handled after all, and its handler emitted these.
-    Resolved(EventId, Vec<PreparedEvent>),
+    /// It was handled, and its handler left this.
+    Handled(Box<Effects>),
+    /// A dead letter was handled after all, and its handler left this.
+    Resolved(EventId, Box<Effects>),
 }
 
 type Parts = BTreeMap<DeliveryNo, Part>;
+
+/// What the next settlement carries beside.
+#[derive(Debug, Default)]
+struct Notes {
+    /// To be claimed; these deliveries start once that is stored, or go on.
+    claimed: BTreeMap<DeliveryNo, EventId>,
+    released: Vec<EventId>,
+    done: Vec<EventId>,
+    /// Timers that are due.
+    fired: Vec<PreparedEvent>,
+}
+
+impl Notes {
+    fn is_empty(&self) -> bool {
+        self.claimed.is_empty() && self.released.is_empty() && self.done.is_empty() && self.fired.is_empty()
+    }
+
+    /// Puts back what was not stored, before what came since.
+    fn put_back(&mut self, mut failed: Self) {
+        failed.claimed.append(&mut self.claimed);
+        failed.released.append(&mut self.released);
+        failed.done.append(&mut self.done);
+        failed.fired.append(&mut self.fired);
+        *self = failed;
+    }
+
+    fn claims(&self, expiry: Duration) -> Claims {
+        Claims {
+            taken: self.claimed.values().copied().collect(),
+            expiry,
+            released: self.released.clone(),
+            done: self.done.clone(),
+            ..Claims::default()
+        }
+    }
+}
 
 /// What a finished write means.
 #[derive(Debug)]
 pub(crate) enum Settled {
     /// Stored: the checkpoint of `mark`, and everything of these deliveries.
-    Stored { mark: Mark, deliveries: Vec<DeliveryNo> },
+    Stored {
+        mark: Mark,
+        deliveries: Vec<DeliveryNo>,
+        /// Their claims are stored.
+        claimed: Vec<DeliveryNo>,
+        /// Whether timers were fired.
+        fired: bool,
+    },
     /// Refused, or its outcome is unknown. What it held is kept and written again after a pause.
     Failed(StoreError),
     /// A later ownership exists.
@@ -58,6 +103,8 @@ pub(crate) struct Settler {
     tasks: Tasks,
     write: Option<Write>,
     parts: Parts,
+    notes: Notes,
+    claim_expiry: Duration,
     stored: Checkpoint,
     failures: u32,
     not_before: Option<Instant>,
@@ -65,8 +112,16 @@ pub(crate) struct Settler {
 }
 
 impl Settler {
-    pub(crate) fn new(store: Arc<dyn ConsumerStateStore>, lease: Lease, tasks: Tasks, stored: Checkpoint) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn ConsumerStateStore>,
+        lease: Lease,
+        tasks: Tasks,
+        stored: Checkpoint,
+        claim_expiry: Duration,
+    ) -> Self {
         Self {
+            notes: Notes::default(),
+            claim_expiry,
             store,
             lease,
             tasks,
@@ -84,6 +139,28 @@ impl Settler {
         self.parts.insert(number, part);
     }
 
+    /// Claims the event of a delivery, or renews the claim.
+    pub(crate) fn claim(&mut self, number: DeliveryNo, event: EventId) {
+        self.notes.claimed.insert(number, event);
+    }
+
+    /// Nobody has to wait for it any more.
+    pub(crate) fn release(&mut self, number: DeliveryNo, event: EventId) {
+        self.notes.claimed.remove(&number);
+        self.notes.released.push(event);
+    }
+
+    /// A claimed event was handled.
+    pub(crate) fn done(&mut self, number: DeliveryNo, event: EventId) {
+        self.notes.claimed.remove(&number);
+        self.notes.done.push(event);
+    }
+
+    /// Appends the events of timers that are due.
+    pub(crate) fn fire(&mut self, events: Vec<PreparedEvent>) {
+        self.notes.fired.extend(events);
+    }
+
     /// The deliveries that the next write settles.
     pub(crate) fn waiting(&self) -> BTreeSet<DeliveryNo> {
         self.parts.keys().copied().collect()
@@ -98,8 +175,14 @@ impl Settler {
         self.write.is_some()
     }
 
+    /// Whether something waits for the next write.
     pub(crate) fn has_parts(&self) -> bool {
-        !self.parts.is_empty()
+        !self.parts.is_empty() || !self.notes.claimed.is_empty() || !self.notes.fired.is_empty()
+    }
+
+    /// Whether there is anything beside a checkpoint to write.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.parts.is_empty() || !self.notes.is_empty()
     }
 
     pub(crate) const fn failures(&self) -> u32 {
@@ -127,17 +210,22 @@ impl Settler {
         for part in parts.values() {
             match part {
                 Part::DeadLetter(letter) => settlement.dead_letters.push(DeadLetter::clone(letter)),
-                Part::Emitted(events) => settlement.emitted.extend_from_slice(events),
-                Part::Resolved(event, events) => {
+                Part::Handled(effects) => add(&mut settlement, effects),
+                Part::Resolved(event, effects) => {
                     settlement.resolved.push(*event);
-                    settlement.emitted.extend_from_slice(events);
+                    add(&mut settlement, effects);
                 }
             }
+        }
+        let notes = std::mem::take(&mut self.notes);
+        if !notes.is_empty() {
+            settlement.claims = notes.claims(self.claim_expiry);
+            settlement.fired.clone_from(&notes.fired);
         }
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         let task = self.tasks.spawn(async move { store.settle(&lease, settlement).await });
         self.last_write = Instant::now();
-        self.write = Some(Write { task, mark, checkpoint, parts });
+        self.write = Some(Write { task, mark, checkpoint, parts, notes });
     }
 
     /// The end of the write under way. Cancel-safe: the write itself goes on, and its result stays here.
@@ -152,16 +240,28 @@ impl Settler {
                 self.failures = 0;
                 self.not_before = None;
                 self.stored = write.checkpoint;
-                Settled::Stored { mark: write.mark, deliveries: write.parts.into_keys().collect() }
+                Settled::Stored {
+                    mark: write.mark,
+                    deliveries: write.parts.into_keys().collect(),
+                    claimed: write.notes.claimed.into_keys().collect(),
+                    fired: !write.notes.fired.is_empty(),
+                }
             }
             Err(error) if error.kind() == StoreErrorKind::Fenced => Settled::Fenced(error),
             Err(error) => {
                 // Every part is idempotent under its epoch, so an unknown outcome is repeated, not assumed.
                 self.parts.extend(write.parts);
+                self.notes.put_back(write.notes);
                 self.failures = self.failures.saturating_add(1);
                 self.not_before = Some(Instant::now() + WRITE_RETRY.backoff(self.failures, fastrand::f64()));
                 Settled::Failed(error)
             }
         }
     }
+}
+
+fn add(settlement: &mut Settlement, effects: &Effects) {
+    settlement.emitted.extend_from_slice(&effects.emitted);
+    settlement.sagas.extend(effects.saga.clone());
+    settlement.scheduled.extend_from_slice(&effects.scheduled);
 }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::{AttemptEnd, Caller};
-use super::delivery::DeliveryNo;
+use super::delivery::{DeliveryNo, REDRIVEN};
 use crate::context::{ConsumerScope, HandlerContext};
 use crate::event::StoredEvent;
 use crate::executor::Work;
@@ -46,7 +46,9 @@ impl Job {
         let mut unreported = Unreported { reports: &self.reports, number: self.number, armed: true };
         let mut attempt = self.attempt;
         loop {
-            let context = HandlerContext::new(Arc::clone(&self.scope), Arc::clone(&self.event), attempt);
+            let redriven = self.number >= REDRIVEN;
+            let context =
+                HandlerContext::of_delivery(Arc::clone(&self.scope), Arc::clone(&self.event), attempt, redriven);
             let end = self.caller.call(context).await;
             unreported.armed = false;
             // The consumer is gone only after an abandoned stop: then nobody records an outcome.
@@ -82,10 +84,15 @@ pub(crate) mod tests {
     use tokio_util::task::TaskTracker;
 
     use super::*;
+    use crate::clock::SystemClock;
+    use crate::component::{Invoke, Kind};
+    use crate::consumer::engine::ConsumerEngine;
+    use crate::consumer::plan::{ConsumerPlan, HandlerPlan};
     use crate::context::Stop;
     use crate::deps::Deps;
     use crate::event::{EventId, Position, Timestamp};
     use crate::identity::{ConsumerId, ContextPattern};
+    use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
 
     pub(crate) fn event(position: u64) -> Arc<StoredEvent> {
         Arc::new(StoredEvent {
@@ -109,6 +116,41 @@ pub(crate) mod tests {
         Arc::new(ConsumerScope::new(Arc::new(consumer), Arc::new(()), Deps::default(), stop))
     }
 
+    pub(crate) fn caller(invoke: Invoke) -> Caller {
+        let handler = HandlerPlan {
+            label: "T::h".into(),
+            method: "h",
+            names: None,
+            invoke,
+            saga: None,
+            retry: RetryPolicy::default(),
+            executor: None,
+        };
+        let scope = scope();
+        let plan = ConsumerPlan {
+            id: Arc::clone(&scope.consumer),
+            component: Arc::clone(&scope.component),
+            engine: Arc::new(Plain),
+            start: StartFrom::Beginning,
+            interceptors: Arc::new([]),
+            mode: CheckpointMode::Watermark,
+            wait_for_head: false,
+            on_start: None,
+            on_reset: None,
+            handlers: vec![handler.clone()],
+            settings: LoopSettings::default(),
+        };
+        Caller::new(&plan, &handler, Arc::new([]), Arc::new(SystemClock))
+    }
+
+    struct Plain;
+
+    impl ConsumerEngine for Plain {
+        fn kind(&self) -> Kind {
+            Kind::Projector
+        }
+    }
+
     pub(crate) fn context() -> HandlerContext {
         HandlerContext::new(scope(), event(1), 1)
     }
@@ -116,13 +158,7 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn dropped_work_is_reported_as_unknown() {
         let (reports, mut received) = mpsc::channel(1);
-        let caller = Arc::new(Caller::new(
-            crate::component::Kind::Projector,
-            crate::component::Invoke::Async(|_| Box::pin(std::future::pending())),
-            "T::h".into(),
-            Arc::new([]),
-            Arc::new([]),
-        ));
+        let caller = Arc::new(caller(Invoke::Async(|_| Box::pin(std::future::pending()))));
         let job = Job {
             number: 3,
             event: event(1),

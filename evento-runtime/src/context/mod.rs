@@ -56,6 +56,7 @@ struct Call {
     scope: Arc<ConsumerScope>,
     event: Arc<StoredEvent>,
     attempt: u32,
+    redriven: bool,
     emitted: Mutex<outbox::Emitted>,
     /// What interceptors put; without any it costs nothing.
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
@@ -66,10 +67,21 @@ impl HandlerContext {
     /// For attempt number `attempt`, from 1.
     #[must_use]
     pub fn new(scope: Arc<ConsumerScope>, event: Arc<StoredEvent>, attempt: u32) -> Self {
+        Self::of_delivery(scope, event, attempt, false)
+    }
+
+    /// `redriven`: the event was a dead letter and comes again.
+    pub(crate) fn of_delivery(
+        scope: Arc<ConsumerScope>,
+        event: Arc<StoredEvent>,
+        attempt: u32,
+        redriven: bool,
+    ) -> Self {
         Self(Arc::new(Call {
             scope,
             event,
             attempt,
+            redriven,
             emitted: Mutex::default(),
             locals: Mutex::default(),
             saga: Mutex::default(),
@@ -106,6 +118,10 @@ impl HandlerContext {
         self.0.attempt
     }
 
+    pub(crate) fn is_redriven(&self) -> bool {
+        self.0.redriven
+    }
+
     pub(crate) fn put_local<T: Send + Sync + 'static>(&self, value: T) {
         lock(&self.0.locals).insert(TypeId::of::<T>(), Box::new(value));
     }
@@ -128,11 +144,11 @@ pub trait FromContext: Sized + Send {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency>;
 }
 
-/// Anything an `#[on_start]` hook may take.
+/// Anything an `#[on_start]` or `#[on_reset]` hook may take.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be extracted before the first event",
-    label = "not something `#[on_start]` can ask for",
-    note = "an `#[on_start]` hook may ask for `Dep<T>`"
+    message = "`{Self}` cannot be extracted for a hook",
+    label = "not something `#[on_start]` or `#[on_reset]` can ask for",
+    note = "a hook may ask for `Dep<T>`"
 )]
 pub trait FromStart: Sized + Send {
     /// Provided types it asks for; a missing one stops the launch.

@@ -64,7 +64,10 @@ struct NoSaga;
 
 impl HandlerContext {
     /// What the handler put into its outbox, checked, under ids that are the same on every run of this event.
-    pub(crate) fn take_emitted(&self, now: Timestamp) -> Result<(Vec<PreparedEvent>, Vec<Timer>), BoxError> {
+    pub(crate) fn take_emitted(
+        &self,
+        now: impl Fn() -> Timestamp,
+    ) -> Result<(Vec<PreparedEvent>, Vec<Timer>), BoxError> {
         let emitted = std::mem::take(&mut *lock(&self.0.emitted));
         let (mut at_once, mut later) = (Vec::new(), Vec::new());
         for (ordinal, (after, event)) in (0_u32..).zip(emitted) {
@@ -75,7 +78,7 @@ impl HandlerContext {
                 None => at_once.extend(prepared.events),
                 Some(after) => {
                     let saga = self.saga_id().ok_or_else(|| HandlerError::permanent(NoSaga))?;
-                    let due_at = now.later(after);
+                    let due_at = now().later(after);
                     later.extend(prepared.events.into_iter().map(|event| Timer { event, saga, due_at }));
                 }
             }

@@ -12,7 +12,7 @@ use crate::event::Position;
 pub struct Progress {
     /// The consumer has passed this event before, and was told to go back behind it.
     pub replaying: bool,
-    /// Since it began in this process, the consumer has once settled everything that was there. Never goes back.
+    /// The consumer has once settled everything that was there when this process took it over, or when it was moved.
     pub head_reached: bool,
 }
 

@@ -7,8 +7,9 @@ use serde::de::DeserializeOwned;
 use super::{FromContext, HandlerContext, MissingDependency};
 use crate::deps::Need;
 use crate::error::BoxError;
+use crate::event::Position;
 use crate::outcome::HandlerError;
-use crate::store::{Association, AssociationError, SagaId, SagaInstance};
+use crate::store::{Association, SagaId, SagaInstance};
 use crate::sync::lock;
 
 /// A saga's state larger than this is refused: 8 MiB, as an event's payload.
@@ -31,7 +32,11 @@ pub(crate) struct SagaSlot {
     pub(crate) id: SagaId,
     /// As it is stored; `None` for an instance that begins.
     pub(crate) state: Option<Bytes>,
+    /// What it was found by when it was loaded.
+    pub(crate) found_by: Vec<Association>,
     pub(crate) associations: Vec<Association>,
+    /// The last event that was applied to it.
+    pub(crate) applied: Option<Position>,
     /// What the handler left.
     pub(crate) left: Option<Bytes>,
 }
@@ -39,13 +44,21 @@ pub(crate) struct SagaSlot {
 impl SagaSlot {
     /// An instance that begins with this event.
     pub(crate) fn begun(id: SagaId, found_by: Association) -> Self {
-        Self { id, state: None, associations: vec![found_by], left: None }
+        let found_by = vec![found_by];
+        Self { id, state: None, associations: found_by.clone(), found_by, applied: None, left: None }
     }
 
     /// An instance that lives.
     pub(crate) fn of(instance: SagaInstance) -> Self {
-        let SagaInstance { id, state, associations, .. } = instance;
-        Self { id, state: Some(state), associations, left: None }
+        let SagaInstance { id, state, associations, applied } = instance;
+        Self {
+            id,
+            state: Some(state),
+            found_by: associations.clone(),
+            associations,
+            applied: Some(applied),
+            left: None,
+        }
     }
 }
 
@@ -61,9 +74,9 @@ impl Associations {
     /// An empty value adds nothing. If another live instance is found by it, the attempt fails, for good.
     ///
     /// # Errors
-    /// The value is longer than 255 bytes or holds a NUL.
-    pub fn add(&self, property: &str, value: impl Into<String>) -> Result<(), AssociationError> {
-        if let Some(association) = Association::new(property, value)?
+    /// The value is longer than 255 bytes or holds a NUL; no further attempt could help.
+    pub fn add(&self, property: &str, value: impl Into<String>) -> Result<(), HandlerError> {
+        if let Some(association) = Association::new(property, value).map_err(HandlerError::permanent)?
             && let Some(slot) = &mut *lock(&self.0.0.saga)
             && !slot.associations.contains(&association)
         {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::consumer::StopPhase;
 use crate::consumer::command::{Wishes, WishesReceiver};
@@ -13,6 +14,9 @@ use crate::store::Stores;
 
 /// How often the store is asked what other instances want.
 const ASK: Duration = Duration::from_secs(1);
+
+/// How often what is no longer to be remembered is forgotten.
+const SWEEP: Duration = Duration::from_secs(3_600);
 
 /// What is wanted, and a way to have the store asked at once.
 #[derive(Clone)]
@@ -28,13 +32,29 @@ pub(super) struct Housekeeping {
     wishes: watch::Sender<Arc<Wishes>>,
     ask: Arc<Notify>,
     stop: watch::Receiver<StopPhase>,
+    /// How long handled events and ended instances are remembered; `None`: nobody has such.
+    remembered: Option<Duration>,
+    sweep_at: Instant,
 }
 
 impl Desired {
-    pub(super) fn of(bundle: &str, stores: Stores, stop: watch::Receiver<StopPhase>) -> (Self, Housekeeping) {
+    pub(super) fn of(
+        bundle: &str,
+        stores: Stores,
+        stop: watch::Receiver<StopPhase>,
+        remembered: Option<Duration>,
+    ) -> (Self, Housekeeping) {
         let (sender, wishes) = watch::channel(Arc::default());
         let ask = Arc::new(Notify::new());
-        let house = Housekeeping { bundle: bundle.to_owned(), stores, wishes: sender, ask: Arc::clone(&ask), stop };
+        let house = Housekeeping {
+            bundle: bundle.to_owned(),
+            stores,
+            wishes: sender,
+            ask: Arc::clone(&ask),
+            stop,
+            remembered,
+            sweep_at: Instant::now(),
+        };
         (Self { wishes, ask }, house)
     }
 
@@ -86,6 +106,25 @@ impl Housekeeping {
                 () = tokio::time::sleep(ASK) => {}
             }
             self.look().await;
+            self.sweep_if_due().await;
         }
+    }
+
+    async fn sweep_if_due(&mut self) {
+        let Some(age) = self.remembered.filter(|_| self.sweep_at <= Instant::now()) else { return };
+        self.sweep_at = Instant::now() + SWEEP;
+        match self.sweep(age).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::debug!(bundle = self.bundle, rows, "forgot handled events and ended saga instances"),
+            // The next one finds them as well.
+            Err(error) => {
+                tracing::warn!(bundle = self.bundle, error = &error as &dyn std::error::Error, "could not sweep");
+            }
+        }
+    }
+
+    async fn sweep(&self, age: Duration) -> Result<u64, StoreError> {
+        let claims = self.stores.claims.sweep_claims(&self.bundle, age).await?;
+        Ok(claims + self.stores.sagas.sweep_ended(&self.bundle, age).await?)
     }
 }

@@ -19,6 +19,17 @@ pub enum EngineError {
         #[source]
         source: BoxError,
     },
+    /// A component's `#[on_reset]` hook failed, or is gone although it has to run.
+    #[error("`{hook}` failed; `{component}` was moved back and handles nothing before it has succeeded")]
+    OnReset {
+        /// Component and method.
+        hook: String,
+        /// The component.
+        component: String,
+        /// What the hook returned.
+        #[source]
+        source: BoxError,
+    },
     /// The start was given up before every consumer had begun: a stop came first, or nobody waited any more.
     #[error("the start was given up before every consumer had begun")]
     GivenUp,

@@ -86,17 +86,20 @@ impl ConsumerHandle {
     }
 
     /// Goes on elsewhere in the log, once what runs has finished. Everything in between is neither handled nor
-    /// skipped event by event: the checkpoint moves. Forward it leaves events out. Back it handles events again, and
-    /// is refused: what handlers have written is still there. See [`seek_keeping`](Self::seek_keeping).
+    /// skipped event by event: the checkpoint moves. Forward it leaves events out. Back it handles events again: after
+    /// the component's `#[on_reset]` hook has cleared what handlers have written, and where there is no such hook it is
+    /// refused; see [`seek_keeping`](Self::seek_keeping). The hook has run when this returns, and handlers see
+    /// [`Progress::replaying`](crate::Progress::replaying). A saga applies no event twice to one instance.
     ///
     /// # Errors
-    /// [`AdminError::WouldRepeat`], [`AdminError::BehindHead`], [`AdminError::NotOwner`], [`AdminError::NoAnswer`]
-    /// (running handlers took longer; it still happens), or the store failed.
+    /// [`AdminError::WouldRepeat`], [`AdminError::BehindHead`], [`AdminError::Reset`], [`AdminError::NotOwner`],
+    /// [`AdminError::NoAnswer`] (running handlers or the hook took longer; it still happens), or the store failed.
     pub async fn seek(&self, to: SeekTo) -> Result<(), AdminError> {
         self.ask(|reply| Command::Seek { to, keep: false, reply }).await
     }
 
-    /// As [`seek`](Self::seek), also back: handlers see events again beside what they have written, and have to stand it.
+    /// As [`seek`](Self::seek), also back and without the `#[on_reset]` hook: handlers see events again beside what they
+    /// have written, and have to stand it.
     ///
     /// # Errors
     /// As [`seek`](Self::seek), but for [`AdminError::WouldRepeat`].
@@ -104,17 +107,19 @@ impl ConsumerHandle {
         self.ask(|reply| Command::Seek { to, keep: true, reply }).await
     }
 
-    /// Dead letters after a position, ascending, at most `limit`.
+    /// Unresolved dead letters that are meant, after a position, ascending, at most `limit`: the next page begins after
+    /// the position of the last one.
     ///
     /// # Errors
     /// The store failed.
     pub async fn dead_letters(
         &self,
+        which: LetterFilter,
         after: Option<Position>,
         limit: usize,
     ) -> Result<Vec<StoredDeadLetter>, StoreError> {
         let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
-        self.tasks.run(async move { queue.list(&id, &LetterFilter::all(), after.as_ref(), limit).await }).await
+        self.tasks.run(async move { queue.list(&id, &which, after.as_ref(), limit).await }).await
     }
 
     /// Has dead letters tried again, by whichever instance owns the consumer, within about a second: oldest first per

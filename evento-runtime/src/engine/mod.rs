@@ -1,12 +1,22 @@
 //! The engines: they compose source, dispatch, executors and stores into running consumers.
 
+mod config;
 mod desired;
 mod error;
 mod handle;
+mod hooks;
+mod moving;
+mod observer;
 mod ownership;
+mod projector;
+mod saga;
 mod supervisor;
 
-pub use crate::consumer::{ConsumerPlan, HandlerPlan};
+pub use crate::consumer::{ConsumerEngine, ConsumerPlan, HandlerPlan};
+pub use config::{ConsumerEngineConfig, ProcessorParts};
 pub use error::EngineError;
 pub use handle::ConsumerHandle;
+pub use observer::ObserverEngine;
+pub use projector::ProjectorEngine;
+pub use saga::SagaEngine;
 pub use supervisor::{EngineSupervisor, SupervisorConfig};

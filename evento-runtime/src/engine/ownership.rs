@@ -1,26 +1,23 @@
 //! One consumer over time: wait for the ownership, work while it lasts, give it back.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::error::EngineError;
+use super::hooks::Hook;
+use super::moving::{Moved, move_to};
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
-use crate::component::HookDef;
 use crate::consumer::command::{Command, Commands, Reply};
 use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
-use crate::context::{ConsumerScope, Stop};
 use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
-use crate::policy::RetryPolicy;
+use crate::policy::{RetryPolicy, StartFrom};
 use crate::source::PositionCheck;
 use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
 use crate::sync::{Mutex, lock};
-use crate::task::panic_text;
 
 /// How often a consumer asks whether its owner is gone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -38,6 +35,8 @@ pub(super) struct Ownership {
     pub(super) commands: Option<Commands>,
     /// Not settled when the ownership was lost: covered by the stored checkpoint, perhaps, but not handled.
     pub(super) left: Vec<Position>,
+    /// Who waits for the `#[on_reset]` hook.
+    pub(super) resetting: Option<Reply>,
     /// The ownership there is, for whoever has to give it back if this loop dies.
     pub(super) owned: Arc<Mutex<Option<Lease>>>,
     /// Told once: it works, it stands by, or its hook refused.
@@ -45,7 +44,8 @@ pub(super) struct Ownership {
 }
 
 enum Acquired {
-    Owned(HeldLease, ConsumerState),
+    /// With the end of the log.
+    Owned(HeldLease, ConsumerState, Option<Position>),
     Standby(ConsumerState),
 }
 
@@ -83,7 +83,7 @@ impl Ownership {
         let mut failures = 0;
         while self.phase() == StopPhase::Run {
             let pause = match self.acquire().await {
-                Ok(Acquired::Owned(lease, state)) => match self.work(lease, state).await {
+                Ok(Acquired::Owned(lease, state, head)) => match self.work(lease, state, head).await {
                     Worked::Stopped(stragglers) => return stragglers,
                     // The next owner, or this one again, in its turn.
                     Worked::Lost => {
@@ -168,8 +168,20 @@ impl Ownership {
         let (config, lock) = (self.config.clone(), Arc::clone(&self.lock));
         let moved =
             self.config.tasks.run(async move { move_to(&config, lock.as_ref(), to, keep, watermark.as_ref()).await });
-        // Whoever asked may have gone; it was carried out all the same.
-        let _ = reply.send(moved.await);
+        let moved = moved.await;
+        if let Ok(Moved { to, .. }) = &moved {
+            // Who is told that it moved must not see where it was.
+            self.config.status.update(|status| {
+                status.watermark.clone_from(to);
+                status.reach.clone_from(to);
+            });
+        }
+        match moved {
+            // Answered once the hook has run.
+            Ok(Moved { resets: true, .. }) => self.resetting = Some(reply),
+            // Whoever asked may have gone; it was carried out all the same.
+            moved => drop(reply.send(moved.map(|_| ()))),
+        }
     }
 
     async fn acquire(&self) -> Result<Acquired, StoreError> {
@@ -178,30 +190,26 @@ impl Ownership {
         self.config.tasks.run(async move { acquire(&config, lock.as_ref(), &keeper).await }).await
     }
 
-    async fn work(&mut self, lease: HeldLease, state: ConsumerState) -> Worked {
-        if let Some(hook) = self.config.plan.on_start.filter(|_| !state.started) {
+    async fn work(&mut self, lease: HeldLease, state: ConsumerState, head: Option<Position>) -> Worked {
+        let hooks = Hook::due(&self.config.plan, &state);
+        for hook in hooks {
             // It runs in a task of its own: at the deadline of a stop it is left alone, not cancelled.
             let mut stop = self.config.stop.clone();
             let ran = tokio::select! {
                 biased;
-                ran = self.run_hook(hook, &lease) => ran,
+                ran = hook.run(&self.config, lease.lease().clone()) => ran,
                 _ = stop.wait_for(|phase| *phase == StopPhase::Abandon) => {
-                    return Worked::Stopped(vec![format!("{}: its hook `{}`", self.config.plan.id, hook.method)]);
+                    return Worked::Stopped(vec![format!("{}: its hook `{}`", self.config.plan.id, hook.method())]);
                 }
             };
             if let Err(source) = ran {
-                let plan = &self.config.plan;
-                let error = EngineError::OnStart {
-                    hook: format!("{}::{}", plan.id.component, hook.method),
-                    component: plan.id.component.to_string(),
-                    source,
-                };
-                tracing::error!(consumer = %plan.id, error = &error as &dyn std::error::Error, "cannot begin");
-                self.show(StallReason::Store { error: error.to_string() });
-                self.tell(Err(error));
-                self.release(lease).await;
+                self.refused(&hook, source, lease).await;
                 return Worked::Refused;
             }
+        }
+        if let Some(reply) = self.resetting.take() {
+            // Whoever asked may have gone.
+            let _ = reply.send(Ok(()));
         }
         self.tell(Ok(()));
         tracing::info!(consumer = %self.config.plan.id, epoch = %lease.lease().epoch, "owned");
@@ -211,7 +219,7 @@ impl Ownership {
         let id = Arc::clone(&self.config.plan.id);
         self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
         let Some(commands) = self.commands.take() else { return Worked::Lost };
-        let (ended, commands) = ConsumerProcessor::new(&self.config, lease, state, commands).run().await;
+        let (ended, commands) = ConsumerProcessor::new(&self.config, lease, state, head, commands).run().await;
         self.commands = Some(commands);
         match ended {
             Ended::Seek { to, keep, watermark, reply } => {
@@ -257,21 +265,23 @@ impl Ownership {
         state
     }
 
-    async fn run_hook(&self, hook: HookDef, lease: &HeldLease) -> Result<(), BoxError> {
-        let (_never, stop_signal) = watch::channel(false);
-        let plan = &self.config.plan;
-        let (id, component) = (Arc::clone(&plan.id), Arc::clone(&plan.component));
-        let scope = Arc::new(ConsumerScope::new(id, component, self.config.deps.clone(), Stop::new(stop_signal)));
-        let (state, lease) = (Arc::clone(&self.config.state), lease.lease().clone());
-        self.config
-            .tasks
-            .run(async move {
-                let called = AssertUnwindSafe(async { (hook.invoke)(scope).await }).catch_unwind().await;
-                called.map_err(|panic| format!("it panicked: {}", panic_text(panic.as_ref())))??;
-                let settlement = Settlement { started: true, ..Settlement::default() };
-                Ok(state.settle(&lease, settlement).await?)
-            })
-            .await
+    /// The hook failed: nothing begins. It is tried again after a pause.
+    async fn refused(&mut self, hook: &Hook, source: BoxError, lease: HeldLease) {
+        let consumer = Arc::clone(&self.config.plan.id);
+        let source = match self.resetting.take() {
+            Some(reply) => {
+                let told: BoxError = source.to_string().into();
+                // Whoever asked may have gone.
+                let _ = reply.send(Err(AdminError::Reset { consumer: consumer.to_string(), source }));
+                told
+            }
+            None => source,
+        };
+        let error = hook.error(&consumer.component, source);
+        tracing::error!(%consumer, error = &error as &dyn std::error::Error, "cannot begin");
+        self.show(StallReason::Store { error: error.to_string() });
+        self.tell(Err(error));
+        self.release(lease).await;
     }
 
     async fn release(&self, lease: HeldLease) {
@@ -298,35 +308,6 @@ async fn recv(commands: &mut Option<Commands>) -> Option<Command> {
     }
 }
 
-async fn move_to(
-    config: &ProcessorConfig,
-    lock: &dyn ConsumerLock,
-    to: SeekTo,
-    keep: bool,
-    watermark: Option<&Position>,
-) -> Result<(), AdminError> {
-    let id = &config.plan.id;
-    let head = config.source.head().await?;
-    let target = match to {
-        SeekTo::Start => None,
-        SeekTo::Head => head,
-        SeekTo::After(position) if Some(&position) > head.as_ref() => {
-            return Err(AdminError::BehindHead { position });
-        }
-        SeekTo::After(position) => Some(position),
-    };
-    if target.as_ref() < watermark && !keep {
-        return Err(AdminError::WouldRepeat { consumer: id.to_string() });
-    }
-    let state = config.state.load(id).await?;
-    let Some(lease) = lock.acquire(id, state.epoch).await? else { return Err(AdminError::not_owner(id)) };
-    let checkpoint = Checkpoint { watermark: target.clone(), reach: target, open: Vec::new() };
-    let settlement = Settlement { checkpoint: Some(checkpoint), ..Settlement::default() };
-    let settled = config.state.settle(&lease, settlement).await;
-    lock.release(&lease).await?;
-    Ok(settled?)
-}
-
 async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Keeper) -> Result<Acquired, StoreError> {
     let id = &config.plan.id;
     let state = config.state.load(id).await?;
@@ -334,7 +315,7 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     let Some(lease) = lock.acquire(id, state.epoch).await? else { return Ok(Acquired::Standby(state)) };
     let held = keeper.hold(lease.clone(), asked_at);
     match begin(config, &lease).await {
-        Ok(state) => Ok(Acquired::Owned(held, state)),
+        Ok((state, head)) => Ok(Acquired::Owned(held, state, head)),
         Err(error) => {
             // Nothing has begun under it: kept, it would be in our own way.
             lock.release(&lease).await?;
@@ -343,17 +324,25 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     }
 }
 
-async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<ConsumerState, StoreError> {
+async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState, Option<Position>), StoreError> {
     let id = &config.plan.id;
     // The epoch reaches the state store before anything is read there: what an earlier owner still writes is
     // either in what is read next, or refused.
     config.state.settle(lease, Settlement::default()).await?;
-    let state = config.state.load(id).await?;
+    let mut state = config.state.load(id).await?;
+    let head = config.source.head().await?;
+    if state.checkpoint.is_none() && config.plan.start == StartFrom::Head {
+        // Stored before anything is read: what comes from now on is not missed, whoever runs it.
+        let checkpoint = Checkpoint { watermark: head.clone(), reach: head.clone(), open: Vec::new() };
+        let settlement = Settlement { checkpoint: Some(checkpoint.clone()), ..Settlement::default() };
+        config.state.settle(lease, settlement).await?;
+        state.checkpoint = Some(checkpoint);
+    }
     if let Some(reach) = state.checkpoint.as_ref().and_then(|checkpoint| checkpoint.reach.as_ref())
         && let PositionCheck::HistoryLost(why) = config.source.validate(reach).await?
     {
         return Err(StoreError::new(StoreErrorKind::Missing, config.source.describe())
             .detail(format!("the checkpoint of `{id}` is not of this log: {why}")));
     }
-    Ok(state)
+    Ok((state, head))
 }

@@ -19,6 +19,7 @@ use super::handle::ConsumerHandle;
 use super::ownership::Ownership;
 use crate::clock::SharedClock;
 use crate::cluster::Keeper;
+use crate::component::Kind;
 use crate::consumer::command::{self, Commands};
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
@@ -93,7 +94,9 @@ impl EngineSupervisor {
         let events = config.events;
         let classifiers: Arc<[Classifier]> = config.classifiers.into();
         let stores = config.store.stores.clone();
-        let (desired, house) = Desired::of(&config.bundle, stores.clone(), stop_signal.clone());
+        let remembers = |plan: &&ConsumerPlan| plan.engine.kind() != Kind::Projector;
+        let remembered = config.consumers.iter().find(remembers).map(|plan| plan.settings.dedupe_window);
+        let (desired, house) = Desired::of(&config.bundle, stores.clone(), stop_signal.clone(), remembered);
         let house = tasks
             .run(async move {
                 house.look().await;
@@ -347,6 +350,7 @@ async fn supervise(
             lock: Arc::clone(&locks),
             keeper: Arc::clone(&keeper),
             left: Vec::new(),
+            resetting: None,
             owned: Arc::clone(&owned),
             // A loop that dies takes its channel with it: the next one cannot be steered, and whoever asks is told.
             commands: commands.take().or_else(|| Some(command::channel().1)),

@@ -141,6 +141,10 @@ impl<T: Clone> Journal<T> {
         self.0.lock().unwrap().clone()
     }
 
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }

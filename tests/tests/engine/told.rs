@@ -3,7 +3,7 @@
 use evento_runtime::consumer::{Happening, StallReason};
 use evento_runtime::{Flow, HandlerError};
 
-use crate::scripted::{Limited, MemoryStore, Script, append, bundle, settled, stop};
+use crate::scripted::{Journal, Limited, MemoryStore, Script, append, bundle, settled, stop};
 
 #[tokio::test]
 async fn listeners_hear_of_everything_in_order() {
@@ -16,7 +16,14 @@ async fn listeners_hear_of_everything_in_order() {
             _ => Ok(Flow::Continue),
         }
     });
-    let bundle = bundle(&store).component(Limited(script)).build().unwrap();
+    let called = Journal::default();
+    let journal = called.clone();
+    let bundle = bundle(&store)
+        .component(Limited(script))
+        .on_event(|_| panic!("a listener's own trouble"))
+        .on_event(move |event| journal.push(event.what.clone()))
+        .build()
+        .unwrap();
     let mut events = bundle.events();
     let running = bundle.start().await.unwrap();
     settled(&running, &last).await;
@@ -26,6 +33,7 @@ async fn listeners_hear_of_everything_in_order() {
         assert_eq!(&*event.consumer.component, "Limited");
         heard.push(event.what);
     }
+    assert_eq!(called.all(), heard, "who is called and who subscribes hear the same");
     let dead = Happening::DeadLetter { position: last, handler: "Limited::made".to_owned() };
     assert_eq!(heard.first(), Some(&Happening::Started));
     assert!(matches!(heard[1], Happening::OwnershipGained { .. }), "{heard:?}");

@@ -3,6 +3,7 @@
 
 mod fake;
 mod faults;
+mod kinds;
 mod plan;
 mod reports;
 mod run;
@@ -62,6 +63,7 @@ fn place(problem: &Problem) -> String {
 fn every_rule_has_a_test_of_its_name() {
     let tests = [
         include_str!("faults.rs"),
+        include_str!("kinds.rs"),
         include_str!("warnings.rs"),
         include_str!("run.rs"),
         include_str!("../../../evento-runtime/src/bundle/launch/mod.rs"),

@@ -138,3 +138,17 @@ fn the_plan_as_text() {
     matches("plan", line!() - 14, &bundle.plan().to_string());
     assert!(!bundle.plan().to_string().contains("secret"));
 }
+
+#[test]
+fn the_plan_of_every_kind_as_text() {
+    let bundle = Bundle::builder("orders")
+        .store(Fake::default())
+        .executor(ConsumerExecutors::tasks("mail", 4))
+        .register::<Fulfil>()
+        .register::<Mails>()
+        .register::<GoesBack>()
+        .provide(Smtp)
+        .build()
+        .unwrap();
+    matches("kinds", line!() - 9, &bundle.plan().to_string());
+}

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use evento_runtime::__private::inventory;
 use evento_runtime::component::{
     Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Kind, Location, Registered,
+    SagaHandlerDef,
 };
-use evento_runtime::context::MissingDependency;
+use evento_runtime::context::{FromContext, MissingDependency};
 use evento_runtime::deps::{Deps, Need};
-use evento_runtime::{CheckpointMode, Event, Flow, RawEvent};
+use evento_runtime::{Associations, CheckpointMode, Event, Flow, RawEvent, StartFrom};
 use serde::{Deserialize, Serialize};
 
 use crate::fake::Writer;
@@ -181,3 +182,48 @@ inventory::submit! { Registered::Hook(&SECOND) }
 // Its constructor asks for more than it lists.
 component!(Liar, "Liar", "src/liar.rs", 3, [on::<Placed>("placed", "src/liar.rs", 8)],
     build: Build::With { needs: &[], build: |_| Err(MissingDependency("u64")) });
+
+// Sagas and observers.
+const fn found_by(property: &'static str, init: bool) -> SagaHandlerDef {
+    SagaHandlerDef { init, property, value: |_| Ok(None) }
+}
+pub(crate) struct Fulfilment;
+pub(crate) struct OtherState;
+component!(Fulfil, "Fulfil", "src/fulfil.rs", 3, [
+    on::<Placed>("placed", "src/fulfil.rs", 8).saga(found_by("order_id", true)).state::<Fulfilment>()
+        .needs(&const { [<Associations as FromContext>::NEEDS] }),
+    on::<Paid>("paid", "src/fulfil.rs", 14).saga(found_by("payment", false)).state::<Fulfilment>().retry(3)
+], kind: Kind::Saga);
+component!(Mails, "Mails", "src/mails.rs", 3, [
+    on::<Placed>("placed", "src/mails.rs", 8).executor("mail").retry(1)
+], kind: Kind::Observer, start: Some(StartFrom::Beginning));
+component!(NeverBegun, "NeverBegun", "src/never.rs", 3, [
+    on::<Placed>("placed", "src/never.rs", 8).saga(found_by("order_id", false))
+], kind: Kind::Saga, open: true, build: Build::Unit);
+component!(TwoStates, "TwoStates", "src/two.rs", 3, [
+    on::<Placed>("placed", "src/two.rs", 8).saga(found_by("order_id", true)).state::<Fulfilment>(),
+    on::<Paid>("paid", "src/two.rs", 14).saga(found_by("order_id", false)).state::<OtherState>()
+], kind: Kind::Saga);
+component!(
+    Strays,
+    "Strays",
+    "src/strays.rs",
+    3,
+    [on::<Placed>("placed", "src/strays.rs", 8).needs(&const { [<Associations as FromContext>::NEEDS] })]
+);
+component!(EmptySaga, "EmptySaga", "src/empty.rs", 20, [], kind: Kind::Saga);
+component!(EmptyOpenSaga, "EmptyOpenSaga", "src/empty.rs", 24, [], kind: Kind::Saga, open: true, build: Build::Unit);
+component!(EmptyOpenObserver, "EmptyOpenObserver", "src/empty.rs", 28, [],
+    kind: Kind::Observer, open: true, build: Build::Unit);
+
+// A projector that goes back, with a hook in its block and another that joined.
+component!(GoesBack, "GoesBack", "src/back.rs", 3, [on::<Placed>("placed", "src/back.rs", 8)],
+open: true, build: Build::Unit, start: Some(StartFrom::Head), on_reset: Some(HookDef {
+    method: "clear",
+    needs: &const { [&const { [Need::of::<Smtp>()] } as &'static [Need]] },
+    ..hook("src/back.rs", 5)
+}));
+component!(ClearedTwice, "ClearedTwice", "src/twice.rs", 3, [on::<Placed>("placed", "src/twice.rs", 8)],
+    open: true, build: Build::Unit, on_reset: Some(hook("src/twice.rs", 5)));
+static CLEARS_TOO: FreeHook = FreeHook { component: ClearedTwice::DEF, hook: hook("src/elsewhere.rs", 9) };
+inventory::submit! { Registered::Reset(&CLEARS_TOO) }

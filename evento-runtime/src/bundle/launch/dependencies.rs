@@ -3,7 +3,7 @@
 use crate::bundle::discover::Draft;
 use crate::bundle::report::Report;
 use crate::bundle::text::short_type;
-use crate::component::{Build, Location};
+use crate::component::{Build, Kind, Location};
 use crate::deps::Need;
 
 pub(super) fn missing_dependency(draft: &Draft<'_>, report: &mut Report) {
@@ -14,13 +14,25 @@ pub(super) fn missing_dependency(draft: &Draft<'_>, report: &mut Report) {
             let who = format!("the constructor of `{}`", def.name);
             provided.check(report, &who, def.location, needs.iter());
         }
-        for hook in &component.hooks {
-            let who = format!("`{}::{}` (`#[on_start]`)", def.name, hook.method);
+        for (attribute, hook) in component.all_hooks() {
+            let who = format!("`{}::{}` (`{attribute}`)", def.name, hook.method);
             provided.check(report, &who, hook.location, hook.needs.iter().copied().flatten());
         }
         for handler in &component.handlers {
             let who = format!("`{}`", component.label(handler));
             provided.check(report, &who, handler.def.location, handler.def.needs.iter().copied().flatten());
+        }
+    }
+}
+
+pub(super) fn only_in_a_saga(draft: &Draft<'_>, report: &mut Report) {
+    for (component, handler) in draft.handlers().filter(|(component, _)| component.def.kind != Kind::Saga) {
+        for need in handler.def.needs.iter().copied().flatten().filter(|need| need.is_of_saga()) {
+            let (label, wanted) = (component.label(handler), short_type(need.type_name()));
+            let message = format!("`{label}` takes `{wanted}`, which only handlers of sagas have");
+            let help =
+                format!("`{}` is a {}: it has no instances; take it out", component.def.name, component.def.kind);
+            report.add(handler.def.location, message).help(help);
         }
     }
 }
@@ -55,7 +67,8 @@ impl Provided {
     }
 
     fn check<'n>(&self, report: &mut Report, who: &str, at: Location, needs: impl Iterator<Item = &'n Need>) {
-        for need in needs {
+        // What only a saga has is the engine's to give; see `only_in_a_saga`.
+        for need in needs.filter(|need| !need.is_of_saga()) {
             if need.is_local() {
                 if !self.locals.iter().any(|put| put.type_id() == need.type_id()) {
                     let wanted = short_type(need.type_name());

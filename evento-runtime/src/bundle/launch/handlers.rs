@@ -5,17 +5,26 @@ use std::collections::BTreeMap;
 use crate::bundle::discover::{Draft, DraftHandler};
 use crate::bundle::report::Report;
 use crate::bundle::settings::Origin;
+use crate::bundle::text::short_type;
+use crate::component::Kind;
 
 pub(super) fn no_handlers(draft: &Draft<'_>, report: &mut Report) {
     for component in draft.components.iter().filter(|component| component.handlers.is_empty()) {
         let name = component.def.name;
-        let help = if component.def.open {
-            format!(
-                "write `#[event_handler(projector = {})]` on free functions, and link the crates they are in",
-                component.type_label()
-            )
-        } else {
-            "write `#[event_handler]` on a method of its `impl` block".to_owned()
+        let (kind, open) = (component.def.kind, component.def.open);
+        let handler = match (kind, open) {
+            (Kind::Saga, true) => {
+                format!("#[saga_event_handler(saga = {}, init, association = ..)]", component.type_label())
+            }
+            (Kind::Saga, false) => "#[saga_event_handler(init, association = ..)]".to_owned(),
+            (Kind::Projector | Kind::Observer, true) => {
+                format!("#[event_handler({kind} = {})]", component.type_label())
+            }
+            (Kind::Projector | Kind::Observer, false) => "#[event_handler]".to_owned(),
+        };
+        let help = match open {
+            true => format!("write `{handler}` on free functions, and link the crates they are in"),
+            false => format!("write `{handler}` on a method of its `impl` block"),
         };
         report.add(component.def.location, format!("`{name}` has no event handler")).help(help);
     }
@@ -61,11 +70,54 @@ pub(super) fn duplicate_handler(draft: &Draft<'_>, report: &mut Report) {
 
 pub(super) fn duplicate_hook(draft: &Draft<'_>, report: &mut Report) {
     for component in &draft.components {
-        let Some((first, others)) = component.hooks.split_first() else { continue };
-        for other in others {
+        for (attribute, what, hooks) in
+            [("#[on_start]", "prepares", &component.hooks), ("#[on_reset]", "clears", &component.resets)]
+        {
+            let Some((first, others)) = hooks.split_first() else { continue };
+            for other in others {
+                let name = component.def.name;
+                let message = format!("`{name}` has a second `{attribute}`, beside the one at {}", first.location);
+                report.add(other.location, message).help(format!("one hook {what} a component: join the two"));
+            }
+        }
+    }
+}
+
+/// A block is told by its attribute already.
+pub(super) fn no_init(draft: &Draft<'_>, report: &mut Report) {
+    for component in draft.components.iter().filter(|component| component.def.kind == Kind::Saga) {
+        let begins = |handler: &DraftHandler| handler.def.saga.is_some_and(|saga| saga.init);
+        if !component.handlers.is_empty() && !component.handlers.iter().any(begins) {
             let name = component.def.name;
-            let message = format!("`{name}` has a second `#[on_start]`, beside the one at {}", first.location);
-            report.add(other.location, message).help("one hook prepares a component: join the two");
+            let message = format!("`{name}` has no handler with `init`: without one no instance would ever begin");
+            let crates = if component.def.open { ", or link the crate of the one that has it" } else { "" };
+            report
+                .add(component.def.location, message)
+                .help(format!("say `init` in the `#[saga_event_handler]` of the event that begins one{crates}"));
+        }
+    }
+}
+
+/// The same for the types of free functions, and for a name in a block that means two types.
+pub(super) fn two_states(draft: &Draft<'_>, report: &mut Report) {
+    for component in &draft.components {
+        let mut stated: Vec<_> =
+            component.handlers.iter().filter_map(|handler| Some((handler, handler.def.state?))).collect();
+        stated.sort_by_key(|(handler, _)| handler.def.location);
+        let Some(((first, state), others)) = stated.split_first() else { continue };
+        for (handler, other) in others.iter().filter(|(_, other)| other.type_id != state.type_id) {
+            let (wanted, given) = ((state.type_name)(), (other.type_name)());
+            let (wanted, given) = match (short_type(wanted), short_type(given)) {
+                (a, b) if a == b => (wanted.to_owned(), given.to_owned()),
+                short => short,
+            };
+            let (this, that, there) = (component.label(handler), component.label(first), first.def.location);
+            report
+                .add(
+                    handler.def.location,
+                    format!("`{this}` takes a `{given}` as state, and `{that}` at {there} a `{wanted}`"),
+                )
+                .help("a saga has one state, whichever handler it comes to: take the same type in all of them");
         }
     }
 }

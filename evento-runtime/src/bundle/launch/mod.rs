@@ -47,6 +47,8 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     warning("unused-module", components::unused_module),
     fault("no-handlers", handlers::no_handlers),
     fault("duplicate-handler", handlers::duplicate_handler),
+    fault("no-init", handlers::no_init),
+    fault("two-states", handlers::two_states),
     warning("retry-for-ever", handlers::retry_for_ever),
     warning("keyless-partitioned", handlers::keyless_partitioned),
     fault("unknown-executor", executors::unknown_executor),
@@ -56,6 +58,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     fault("no-constructor", dependencies::no_constructor),
     fault("duplicate-hook", handlers::duplicate_hook),
     fault("missing-dependency", dependencies::missing_dependency),
+    fault("only-in-a-saga", dependencies::only_in_a_saga),
     fault("duplicate-dependency", dependencies::duplicate_dependency),
     fault("no-store", store::no_store),
     fault("duplicate-store", store::duplicate_store),
@@ -63,6 +66,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     warning("few-writers", store::few_writers),
     fault("bad-setting", settings::bad_setting),
     fault("mode-contradiction", settings::mode_contradiction),
+    fault("no-checkpoint-mode", settings::no_checkpoint_mode),
     fault("bad-context", settings::bad_context),
     fault("overlapping-contexts", settings::overlapping_contexts),
     warning("on-start", settings::on_start),
@@ -90,7 +94,9 @@ mod tests {
     use crate::bundle::Bundle;
     use crate::bundle::Problem;
     use crate::bundle::discover::Registry;
-    use crate::component::{Build, Component, ComponentDef, FreeHook, HookDef, Location, OpenComponent, Registered};
+    use crate::component::{
+        Build, Component, ComponentDef, FreeHook, HookDef, Kind, Location, OpenComponent, Registered,
+    };
     use std::collections::HashSet;
 
     #[test]
@@ -133,12 +139,12 @@ mod tests {
 
     struct Totals;
     impl Component for Totals {
-        const DEF: &'static ComponentDef =
-            &ComponentDef::projector::<Self>("Totals", 1, Build::Unit, MAIN).origin("elsewhere", "elsewhere");
+        const DEF: &'static ComponentDef = &ComponentDef::new::<Self>(Kind::Projector, "Totals", 1, Build::Unit, MAIN)
+            .origin("elsewhere", "elsewhere");
     }
     impl OpenComponent for Totals {}
     static DEEPER: ComponentDef =
-        ComponentDef::projector::<Totals>("Deep", 1, Build::Unit, MAIN).origin("deeper", "deeper");
+        ComponentDef::new::<Totals>(Kind::Projector, "Deep", 1, Build::Unit, MAIN).origin("deeper", "deeper");
     static HOOK: FreeHook = FreeHook::new::<Totals>(hook("orders-handlers", "orders_handlers::start"));
 
     #[test]

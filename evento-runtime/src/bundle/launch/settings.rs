@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::bundle::discover::{Draft, DraftComponent};
+use crate::bundle::discover::{Draft, DraftComponent, type_label};
 use crate::bundle::report::Report;
-use crate::bundle::settings::{Origin, Setting};
+use crate::bundle::settings::{Origin, Setting, What};
 use crate::bundle::text::{harmless, list};
-use crate::component::Location;
+use crate::component::{Kind, Location};
 use crate::identity::ContextPattern;
 use crate::policy::CheckpointMode;
 
@@ -32,8 +32,12 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .help("at least 1");
         }
     }
-    for (name, time) in [("checkpoint_interval", &sizes.checkpoint_interval), ("admission_wait", &sizes.admission_wait)]
-    {
+    for (name, time) in [
+        ("checkpoint_interval", &sizes.checkpoint_interval),
+        ("admission_wait", &sizes.admission_wait),
+        ("claim_expiry", &sizes.claim_expiry),
+        ("dedupe_window", &sizes.dedupe_window),
+    ] {
         if time.value < SHORTEST || time.value > LONGEST {
             report
                 .add(at_or(time, at), format!("`{name}` cannot be {:?}", time.value))
@@ -99,6 +103,17 @@ pub(super) fn mode_contradiction(draft: &Draft<'_>, report: &mut Report) {
                 )
                 .help(watermark(component));
         }
+    }
+}
+
+pub(super) fn no_checkpoint_mode(draft: &Draft<'_>, report: &mut Report) {
+    let of_others = |what: &What, kind: Kind| matches!(what, What::Mode(_)) && kind != Kind::Projector;
+    for said in draft.builder.for_components.iter().filter(|said| of_others(&said.what, said.def.kind)) {
+        let (call, name, kind) = (said.call, type_label(said.def), said.def.kind);
+        let article = if kind == Kind::Observer { "an" } else { "a" };
+        report.add(said.at, format!("`.{call}::<{name}>(..)` is about {article} {kind}, which has no checkpoint mode")).help(
+            "what a saga or an observer handles is covered only once it is settled, in every mode: take the setting out",
+        );
     }
 }
 

@@ -55,12 +55,12 @@ impl ConsumerProcessor {
             return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
         };
         match delivery.stage {
-            Stage::GivenUp | Stage::Emitting => {
+            Stage::GivenUp | Stage::Storing => {
                 return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
             }
             Stage::Waiting => self.settle_skipped(number),
             // What runs ends as it likes; if it fails, or before it begins, it is skipped.
-            Stage::Pending | Stage::Running | Stage::Left => {
+            Stage::Pending | Stage::Claiming | Stage::Running | Stage::Left => {
                 if let Some(delivery) = self.deliveries.get_mut(&number) {
                     delivery.skip = true;
                 }
@@ -73,10 +73,10 @@ impl ConsumerProcessor {
     /// Settles without handling.
     pub(super) fn settle_skipped(&mut self, number: DeliveryNo) {
         self.retries.retain(|(_, waiting)| *waiting != number);
-        if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Pending) {
-            self.pending -= 1;
-            self.pending_bytes -= delivery.event.weight();
-            if self.lanes[delivery.handler] == Lane::Inline {
+        let pending = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Pending);
+        if let Some(handler) = pending.map(|delivery| delivery.handler) {
+            self.leave_pending(number);
+            if self.lanes[handler] == Lane::Inline {
                 self.dispatch.begin_inline();
             }
         }

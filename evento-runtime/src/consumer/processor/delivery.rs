@@ -9,6 +9,7 @@ use super::AttemptEnd;
 use crate::consumer::delivery::DeliveryNo;
 use crate::consumer::work::Hold;
 use crate::event::{StoredEvent, Timestamp};
+use crate::executor::Permit;
 use crate::policy::RetryPlan;
 
 /// Where a delivery is on its way.
@@ -16,14 +17,16 @@ use crate::policy::RetryPlan;
 pub(super) enum Stage {
     /// Not begun.
     Pending,
+    /// It has what it needs but its claim, which is being stored.
+    Claiming,
     /// Its handler runs.
     Running,
     /// Its next attempt is due later.
     Waiting,
     /// Given up; its dead letter is being stored.
     GivenUp,
-    /// Handled; what its handler emitted is being stored.
-    Emitting,
+    /// Handled; what its handler left is being stored.
+    Storing,
     /// Ended without an outcome: by the stop, or because its runtime ended.
     Left,
 }
@@ -43,6 +46,25 @@ pub(super) struct Delivery {
     pub(super) began: Option<Instant>,
     /// To be settled instead of begun, or begun again.
     pub(super) skip: bool,
+    /// Whether its event is claimed, where events are.
+    pub(super) claim: Claim,
+    /// Another process may be handling it until then.
+    pub(super) held_until: Option<Instant>,
+    /// Its permit, while its claim is being stored.
+    pub(super) admitted: Option<Permit>,
+    /// The earliest timer its handler has scheduled.
+    pub(super) timer: Option<Timestamp>,
+}
+
+/// How far the claim of an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// None.
+    Free,
+    /// Being stored.
+    Asked,
+    /// Stored.
+    Held,
 }
 
 /// The handler that runs in the consumer's own loop.

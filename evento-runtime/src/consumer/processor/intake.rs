@@ -1,16 +1,19 @@
 //! From the source into the log: how far to read ahead, and what becomes of a page.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::delivery::Claim;
 use super::start::cover;
 use super::{ConsumerProcessor, Delivery, Lane, Stage};
 use crate::consumer::delivery::DeliveryNo;
 use crate::consumer::feed::{FeedEvent, Page};
-use crate::event::StoredEvent;
+use crate::event::{EventId, StoredEvent};
 use crate::policy::{RetryPlan, RetryPolicy};
 use crate::source::{Batch, FetchLimits};
+use crate::store::ClaimState;
 
 /// Pauses between pages during a run of transient failures: 100 ms, doubling, at most 30 s.
 const STREAK: RetryPolicy = RetryPolicy {
@@ -46,8 +49,8 @@ impl ConsumerProcessor {
                 tracing::warn!(consumer = %self.plan.id, error = &error as &dyn std::error::Error, "reading failed");
                 self.store_error = Some(error.to_string());
             }
-            FeedEvent::Page(Page::Recovered(batch) | Page::Next(batch)) => {
-                self.take_in(batch);
+            FeedEvent::Page(Page { batch, claims, .. }) => {
+                self.take_in(batch, &claims);
                 if self.transient_streak > 0 {
                     self.feed.not_before(Instant::now() + STREAK.backoff(self.transient_streak, fastrand::f64()));
                 }
@@ -55,14 +58,22 @@ impl ConsumerProcessor {
         }
     }
 
-    fn take_in(&mut self, batch: Batch) {
+    fn take_in(&mut self, batch: Batch, claims: &HashMap<EventId, ClaimState>) {
         for event in batch.events {
             let Some(handler) = self.routes.find(&event.name) else { continue };
             let lane = self.lanes[handler];
             let cover = cover(self.plan.mode, lane);
             // What was read before is in here already, or settled.
             let Some(number) = self.log.push(&event.position, cover) else { continue };
-            self.enqueue(number, handler, Arc::new(event));
+            let id = event.id;
+            match claims.get(&id) {
+                // Handled already, by an ownership that could not say so in its checkpoint.
+                Some(ClaimState::Done) => self.pass(number),
+                claim => {
+                    self.enqueue(number, handler, Arc::new(event));
+                    self.note_claim(number, claim);
+                }
+            }
         }
         if let Some(read_to) = &batch.read_to {
             let gone = self.log.note_read_to(read_to);
@@ -96,6 +107,10 @@ impl ConsumerProcessor {
                 first_failed_at: None,
                 began: None,
                 skip: false,
+                claim: Claim::Free,
+                held_until: None,
+                admitted: None,
+                timer: None,
             },
         );
     }

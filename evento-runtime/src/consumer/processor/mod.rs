@@ -1,12 +1,15 @@
 //! The task that owns one consumer during one ownership.
 
+mod claim;
 mod command;
 mod delivery;
 mod intake;
 mod outcome;
 mod redrive;
+mod show;
 mod start;
 mod stop;
+mod timers;
 mod writing;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,28 +25,32 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use self::delivery::{Delivery, Inline, Stage};
+use self::timers::Timers;
 use super::attempt::{AttemptEnd, Caller};
 use super::command::{Command, Commands, Reply, SeekTo, WishesReceiver};
 use super::delivery::{DeliveryLog, DeliveryNo};
 use super::dispatch::{Dispatch, Lane};
-use super::events::{EngineEvents, Happening};
+use super::engine::Claiming;
+use super::events::EngineEvents;
 use super::feed::{Feed, FeedEvent};
 use super::keys::FixedHasher;
 use super::plan::ConsumerPlan;
 use super::routes::Routes;
 use super::settle::{Settled, Settler};
-use super::status::{ConsumerCounters, StallReason, StatusCell, StopPhase};
+use super::status::{ConsumerCounters, StatusCell, StopPhase};
 use super::work::Report;
 use crate::clock::SharedClock;
 use crate::cluster::HeldLease;
-use crate::context::{ConsumerScope, Stop};
+use crate::context::{ConsumerScope, ProgressCell, Stop};
 use crate::deps::Deps;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::executor::{ConsumerExecutor, Permit};
 use crate::outcome::Classifier;
 use crate::source::EventSource;
-use crate::store::{Checkpoint, ConsumerState, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter};
+use crate::store::{
+    Checkpoint, ConsumerState, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter, Timer,
+};
 use crate::task::Tasks;
 
 /// A write without an answer for so long is a reason to stand.
@@ -152,6 +159,11 @@ pub struct ConsumerProcessor {
     paused: bool,
     dead_letters: Arc<dyn DeadEventQueue>,
     letters: Option<JoinHandle<Result<Vec<StoredDeadLetter>, StoreError>>>,
+    timers: Option<Timers>,
+    /// How events are claimed, where they are; how many wait for that; and when it is done again for those that run.
+    claiming: Option<Claiming>,
+    claimed_not_begun: usize,
+    claims_due: Instant,
     wants_redrive: bool,
     /// Redriven letters that are open, and how many there were.
     redriven: usize,
@@ -161,6 +173,10 @@ pub struct ConsumerProcessor {
     phase: StopPhase,
     lost: bool,
     store_error: Option<String>,
+    /// Attempts in a row that could not be made, because the store failed.
+    unready: u32,
+    /// The end of the log when this ownership began.
+    head: Option<Position>,
     pinned: start::PinnedWarning,
 }
 
@@ -172,6 +188,7 @@ enum Happened {
     Wishes,
     Command(Command),
     Letters(Result<Vec<StoredDeadLetter>, StoreError>),
+    Timers(Result<Vec<Timer>, StoreError>),
     LeaseLost,
     Report(Report),
     Inline(AttemptEnd),
@@ -184,29 +201,35 @@ enum Happened {
 impl ConsumerProcessor {
     /// For one ownership, going on from what is stored.
     #[must_use]
-    pub(crate) fn new(config: &ProcessorConfig, lease: HeldLease, state: ConsumerState, commands: Commands) -> Self {
+    pub(crate) fn new(
+        config: &ProcessorConfig,
+        lease: HeldLease,
+        state: ConsumerState,
+        head: Option<Position>,
+        commands: Commands,
+    ) -> Self {
         let plan = Arc::clone(&config.plan);
         let checkpoint = state.checkpoint.unwrap_or_default();
         let (handlers_stop, stop_signal) = watch::channel(false);
-        let scope = Arc::new(ConsumerScope::new(
-            Arc::clone(&plan.id),
-            Arc::clone(&plan.component),
-            config.deps.clone(),
-            Stop::new(stop_signal),
-        ));
+        let (id, component) = (Arc::clone(&plan.id), Arc::clone(&plan.component));
+        let scope = ConsumerScope::new(id, component, config.deps.clone(), Stop::new(stop_signal))
+            .with_progress(ProgressCell::new(state.replay_to));
+        let scope = Arc::new(scope);
+        let claiming = plan.engine.claiming();
         let (executors, lanes) = assign_lanes(&plan);
         let callers = plan
             .handlers
             .iter()
             .map(|handler| {
-                let (interceptors, classifiers) = (Arc::clone(&plan.interceptors), Arc::clone(&config.classifiers));
-                Arc::new(Caller::new(plan.kind, handler.invoke, handler.label.clone(), interceptors, classifiers))
+                let (classifiers, clock) = (Arc::clone(&config.classifiers), Arc::clone(&config.clock));
+                Arc::new(Caller::new(&plan, handler, classifiers, clock))
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
         let feed = Feed::new(
             Arc::clone(&config.source),
             routes.filter(plan.id.context.clone()),
+            claiming.as_ref().map(|claiming| (Arc::clone(&claiming.store), Arc::clone(&plan.id))),
             config.tasks.clone(),
             &checkpoint,
             (plan.settings.poll_min, plan.settings.poll_max),
@@ -219,7 +242,14 @@ impl ConsumerProcessor {
                 lease.lease().clone(),
                 config.tasks.clone(),
                 checkpoint.clone(),
+                claiming.as_ref().map_or(Duration::ZERO, |claiming| claiming.expiry),
             ),
+            timers: plan.engine.timers().map(Timers::new),
+            claims_due: Instant::now() + claiming.as_ref().map_or(Duration::ZERO, |claiming| claiming.expiry / 3),
+            claiming,
+            claimed_not_begun: 0,
+            unready: 0,
+            head,
             log: DeliveryLog::resume(&checkpoint),
             dispatch: Dispatch::new(executors.len()),
             asked: vec![false; executors.len()],
@@ -279,6 +309,8 @@ impl ConsumerProcessor {
             self.note_phase(phase);
             self.note_wishes();
             self.read_letters();
+            self.read_timers(now);
+            self.renew_claims(now);
             self.resume_due_retries(now);
             let busy = self.run_inline().await;
             self.start_admitted();
@@ -294,6 +326,7 @@ impl ConsumerProcessor {
                 Happened::Wishes => self.note_redrive(),
                 Happened::Command(command) => self.carry_out(command),
                 Happened::Letters(letters) => self.take_letters(letters),
+                Happened::Timers(timers) => self.take_timers(timers),
                 Happened::LeaseLost => self.lose("it could not be renewed in time"),
                 Happened::Report(report) => self.take_reports(report),
                 Happened::Inline(end) => self.inline_ended(end),
@@ -307,8 +340,21 @@ impl ConsumerProcessor {
     /// Waits for the next thing. Every arm leaves what it waits for in its place if another comes first.
     async fn wait(&mut self, now: Instant, busy: bool) -> Happened {
         let tick = self.next_tick(now);
-        let Self { stop, lease, reports, inline, settler, admissions, feed, lost, commands, wishes, letters, .. } =
-            self;
+        let Self {
+            stop,
+            lease,
+            reports,
+            inline,
+            settler,
+            admissions,
+            feed,
+            lost,
+            commands,
+            wishes,
+            letters,
+            timers,
+            ..
+        } = self;
         tokio::select! {
             biased;
             // The sender lives as long as the supervisor; without it only the lease ends the work.
@@ -322,6 +368,7 @@ impl ConsumerProcessor {
             Some((lane, permit)) = admissions.next() => Happened::Admitted(lane, permit),
             event = feed.next() => Happened::Feed(event),
             read = read_letters(letters) => Happened::Letters(read),
+            read = Timers::read(timers) => Happened::Timers(read),
             () = std::future::ready(()), if busy => Happened::Tick,
             () = tokio::time::sleep_until(tick.unwrap_or(now)), if tick.is_some() => Happened::Tick,
         }
@@ -336,7 +383,8 @@ impl ConsumerProcessor {
             // Shown once when it is due, and by the second from then on.
             if due > now { due } else { now + Duration::from_secs(1) }
         });
-        [retry, self.next_write(now), silent].into_iter().flatten().min()
+        let claims = (self.claiming.is_some() && !self.deliveries.is_empty()).then_some(self.claims_due);
+        [retry, self.next_write(now), silent, self.next_look(), claims].into_iter().flatten().min()
     }
 
     fn take_reports(&mut self, first: Report) {
@@ -347,64 +395,6 @@ impl ConsumerProcessor {
             taken += 1;
             next = if taken < REPORTS_AT_ONCE { self.reports.try_recv().ok() } else { None };
         }
-    }
-
-    fn show(&mut self) {
-        let reason = self.reason();
-        let stalls = reason.as_ref().filter(|reason| **reason != StallReason::CaughtUp);
-        if stalls.is_some() != self.stalled {
-            self.stalled = stalls.is_some();
-            let what = stalls.map_or(Happening::Resumed, |reason| Happening::Stalled { reason: reason.clone() });
-            self.events.tell(&self.plan.id, what);
-        }
-        self.status.update(|status| {
-            status.epoch = self.lease.lease().epoch;
-            status.reason = reason;
-            status.watermark = self.log.watermark().cloned();
-            status.reach = self.log.reach().cloned();
-            status.read_to = self.log.read_to().cloned();
-            status.in_flight = self.in_flight;
-            status.open = self.log.open_len();
-            status.exposure = self.log.exposure();
-            status.counters = self.counters;
-            status.errors = Arc::clone(&self.errors);
-        });
-    }
-
-    /// Why nothing moves; `None` while something does.
-    fn reason(&self) -> Option<StallReason> {
-        if self.lost {
-            return Some(StallReason::LeaseLost);
-        }
-        if let Some(error) = &self.store_error
-            && (self.settler.failures() > 0 || self.feed.failures() > 0)
-        {
-            return Some(StallReason::Store { error: error.clone() });
-        }
-        if self.settler.is_writing() && self.settler.last_write().elapsed() >= SILENT {
-            let error =
-                format!("a settlement has had no answer for {} s", self.settler.last_write().elapsed().as_secs());
-            return Some(StallReason::Store { error });
-        }
-        if self.paused && self.in_flight == 0 {
-            return Some(StallReason::Paused);
-        }
-        let settings = &self.plan.settings;
-        let buffered = self.pending >= settings.look_ahead || self.pending_bytes >= settings.look_ahead_bytes;
-        let full = buffered && self.inline.is_none() && self.is_starved();
-        if full || self.log.exposure() >= self.plan.settings.window {
-            return Some(StallReason::WindowFull);
-        }
-        if self.dispatch.at_barrier() && !self.executors.is_empty() {
-            return Some(StallReason::InlineBarrier);
-        }
-        if let Some(lane) = (0..self.executors.len()).find(|lane| self.asked[*lane] && self.dispatch.has_ready(*lane)) {
-            return Some(StallReason::NoPermit { executor: self.executors[lane].name().to_owned() });
-        }
-        if self.in_flight == 0 && (!self.retries.is_empty() || self.transient_streak > 0) {
-            return Some(StallReason::BackingOff);
-        }
-        (self.deliveries.is_empty() && self.feed.is_at_head()).then_some(StallReason::CaughtUp)
     }
 
     fn stored_checkpoint(&self) -> &Checkpoint {

@@ -3,20 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::delivery::Claim;
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
 use crate::clock::later;
-use crate::consumer::attempt::{AttemptError, Done};
+use crate::consumer::attempt::{AttemptError, Done, Effects, Failed};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::settle::Part;
 use crate::consumer::work::Report;
-use crate::error::StoreErrorKind;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::outcome::{ErrorClass, Flow};
-use crate::policy::{Decision, Path};
-use crate::source::PreparedEvent;
+use crate::policy::{Decision, Path, RetryPolicy};
 use crate::store::{DeadLetter, Failure};
 
 /// Error text kept in the history of a consumer: 1 KiB.
 const SHORT_ERROR: usize = 1_024;
+
+/// Pauses while attempts cannot be made: 100 ms, doubling, at most 5 s.
+const UNREADY: RetryPolicy =
+    RetryPolicy { retries: None, delay: Duration::from_millis(100), max_delay: Duration::from_secs(5) };
 
 impl ConsumerProcessor {
     pub(super) fn note_report(&mut self, report: Report) {
@@ -35,50 +39,61 @@ impl ConsumerProcessor {
 
     fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
         let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
+        if !matches!(end, Err(Failed::Store(_))) {
+            self.unready = 0;
+        }
         match end {
-            Ok(Done { flow: Flow::Continue, emitted }) => self.succeeded(number, false, emitted),
-            Ok(Done { flow: Flow::Skip, emitted }) => self.succeeded(number, true, emitted),
+            Ok(Done { flow: Flow::Continue | Flow::Complete, effects }) => self.succeeded(number, false, effects),
+            Ok(Done { flow: Flow::Skip, effects }) => self.succeeded(number, true, effects),
             Ok(Done { flow: Flow::DeadLetter(reason), .. }) => {
                 self.failed(number, AttemptError { class: ErrorClass::Permanent, text: reason }, None);
-            }
-            Ok(Done { flow: Flow::Complete, .. }) => {
-                let text = "`Flow::Complete` ends a saga, and this is none".to_owned();
-                self.failed(number, AttemptError { class: ErrorClass::Permanent, text }, None);
             }
             Ok(Done { flow: Flow::RetryAfter(delay), .. }) => {
                 self.failed(number, asked_again("the handler asked to be called again"), Some(delay));
             }
-            Err(error) => self.failed(number, error, None),
+            Err(Failed::Attempt(error)) => self.failed(number, error, None),
+            Err(Failed::Store(error)) => self.not_attempted(number, &error),
         }
     }
 
-    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, emitted: Vec<PreparedEvent>) {
+    /// The framework's own work failed before the handler ran, or after it: no attempt, it is made again.
+    fn not_attempted(&mut self, number: DeliveryNo, error: &StoreError) {
+        if !self.is_owner() {
+            return self.leave(number);
+        }
+        self.unready = self.unready.saturating_add(1);
+        self.note_store_failure(error);
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Waiting;
+            self.retries.insert((later(UNREADY.backoff(self.unready, fastrand::f64())), number));
+        }
+    }
+
+    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, effects: Effects) {
         self.transient_streak = 0;
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
             Arc::make_mut(&mut self.errors).streak = 0;
             self.errors_changed = true;
         }
-        if number >= REDRIVEN {
-            if let Some(delivery) = self.deliveries.get_mut(&number) {
-                delivery.stage = Stage::Emitting;
-                self.settler.add(number, Part::Resolved(delivery.event.id, emitted));
-            }
-            return;
-        }
-        if emitted.is_empty() {
+        if effects.is_empty() && number < REDRIVEN {
             return self.settle(number);
         }
-        // They are stored together with the checkpoint that passes this event, or before it.
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
-            delivery.stage = Stage::Emitting;
-            self.settler.add(number, Part::Emitted(emitted));
-        }
+        // Stored together with the checkpoint that passes this event, or before it.
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        delivery.stage = Stage::Storing;
+        delivery.timer = effects.scheduled.iter().map(|timer| timer.due_at).min();
+        let effects = Box::new(effects);
+        let part = if number < REDRIVEN { Part::Handled(effects) } else { Part::Resolved(delivery.event.id, effects) };
+        self.settler.add(number, part);
     }
 
     /// Nothing more has to be stored for it but the checkpoint.
     pub(super) fn settle(&mut self, number: DeliveryNo) {
         let Some(delivery) = self.deliveries.remove(&number) else { return };
+        if delivery.claim != Claim::Free {
+            self.settler.done(number, delivery.event.id);
+        }
         if number < REDRIVEN {
             self.log.settle(number);
             self.counters.settled += 1;
@@ -109,6 +124,7 @@ impl ConsumerProcessor {
             delivery.stage = Stage::Left;
             delivery.hold = None;
         }
+        self.release_claim(number);
     }
 
     fn failed(&mut self, number: DeliveryNo, error: AttemptError, asked: Option<Duration>) {
@@ -185,7 +201,7 @@ impl ConsumerProcessor {
         self.quiet();
     }
 
-    pub(super) fn note_store_failure(&mut self, error: &crate::error::StoreError) {
+    pub(super) fn note_store_failure(&mut self, error: &StoreError) {
         if error.kind() != StoreErrorKind::Busy || self.settler.failures() > 1 {
             tracing::warn!(consumer = %self.plan.id, error = error as &dyn std::error::Error, "a settlement was not stored");
         }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Inline, Lane, Stage, StopPhase};
-use crate::consumer::delivery::{Cover, DeliveryNo};
+use crate::consumer::delivery::{Cover, DeliveryNo, REDRIVEN};
 use crate::consumer::work::Job;
 use crate::context::HandlerContext;
 use crate::executor::{Admission, Permit};
@@ -49,7 +49,7 @@ impl ConsumerProcessor {
             return false;
         }
         self.warn_of_window();
-        self.log.exposure() < self.plan.settings.window
+        self.log.exposure() + self.claimed_not_begun < self.plan.settings.window
     }
 
     fn warn_of_window(&mut self) {
@@ -89,7 +89,7 @@ impl ConsumerProcessor {
                     continue;
                 }
                 self.dispatch.begin_inline();
-                self.begin_inline(number);
+                self.begin_claimed(number);
             }
             let Some(inline) = &mut self.inline else { return false };
             let Some(end) = inline.step().await else { return false };
@@ -98,13 +98,20 @@ impl ConsumerProcessor {
         true
     }
 
+    /// An attempt in the consumer's own loop, once nothing of it has to be claimed.
+    pub(super) fn begin_claimed(&mut self, number: DeliveryNo) {
+        if !self.waits_for_claim(number, Instant::now()) && self.claim_first(number, None).is_ok() {
+            self.begin_inline(number);
+        }
+    }
+
     /// An attempt in the consumer's own loop.
     pub(super) fn begin_inline(&mut self, number: DeliveryNo) {
         self.note_begun(number);
         let Some(delivery) = self.deliveries.get(&number) else { return };
         let caller = Arc::clone(&self.callers[delivery.handler]);
-        let context =
-            HandlerContext::new(Arc::clone(&self.scope), Arc::clone(&delivery.event), delivery.retry.attempt());
+        let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&delivery.event));
+        let context = HandlerContext::of_delivery(scope, event, delivery.retry.attempt(), number >= REDRIVEN);
         let future = if caller.is_blocking() {
             let tasks = self.tasks.clone();
             async move {
@@ -123,16 +130,21 @@ impl ConsumerProcessor {
     }
 
     fn note_begun(&mut self, number: DeliveryNo) {
+        self.leave_pending(number);
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
-        if delivery.stage == Stage::Pending {
-            self.pending -= 1;
-            self.pending_bytes -= delivery.event.weight();
-            delivery.began = Some(Instant::now());
-        }
+        delivery.began.get_or_insert_with(Instant::now);
         delivery.stage = Stage::Running;
         self.log.start(number);
         self.in_flight += 1;
         self.counters.started += 1;
+    }
+
+    /// It does not count as read ahead any more. The caller gives it another stage.
+    pub(super) fn leave_pending(&mut self, number: DeliveryNo) {
+        if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Pending) {
+            self.pending -= 1;
+            self.pending_bytes -= delivery.event.weight();
+        }
     }
 
     /// Starts what gets a permit without waiting for one.
@@ -178,6 +190,15 @@ impl ConsumerProcessor {
         if self.is_skipped(number) {
             return self.settle_skipped(number);
         }
+        if self.waits_for_claim(number, Instant::now()) {
+            return;
+        }
+        if let Ok(Some(permit)) = self.claim_first(number, Some(permit)) {
+            self.run_on(lane, number, permit);
+        }
+    }
+
+    pub(super) fn run_on(&mut self, lane: usize, number: DeliveryNo, permit: Permit) {
         self.note_begun(number);
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
         let held = (cover(self.plan.mode, Lane::Executor(lane)) == Cover::Start).then(|| {
@@ -215,7 +236,7 @@ impl ConsumerProcessor {
                     }
                 }
                 (None, Lane::Executor(lane)) => self.dispatch.make_ready(number, lane),
-                (None, Lane::Inline) => self.begin_inline(number),
+                (None, Lane::Inline) => self.begin_claimed(number),
             }
         }
     }

@@ -23,6 +23,7 @@ impl ConsumerProcessor {
             delivery.stage = Stage::Left;
             delivery.hold = None;
         }
+        self.release_claims();
     }
 
     /// How it ended, once it has.
@@ -64,7 +65,7 @@ impl ConsumerProcessor {
                 self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
             }
             match self.settler.finished().await {
-                Settled::Stored { mark, deliveries } => self.stored(mark, deliveries),
+                Settled::Stored { mark, deliveries, .. } => self.stored(mark, deliveries),
                 // No time is left to try again. Whoever stopped has to know.
                 Settled::Failed(error) | Settled::Fenced(error) => {
                     stragglers.push(format!("its last checkpoint was not stored: {error}"));

@@ -45,9 +45,20 @@ impl ConsumerProcessor {
                 let handler = self.callers[delivery.handler].label().to_owned();
                 self.events.tell(&self.plan.id, Happening::DeadLetter { position, handler });
             }
+            if let Some(due_at) = self.deliveries.get(&number).and_then(|delivery| delivery.timer) {
+                self.timer_stored(due_at);
+            }
             self.settle(number);
         }
         self.log.stored(mark);
+    }
+
+    /// What was written beside is there as well.
+    fn noted(&mut self, claimed: Vec<DeliveryNo>, fired: bool) {
+        claimed.into_iter().for_each(|number| self.claim_stored(number));
+        if fired {
+            self.timers_fired();
+        }
     }
 
     pub(super) fn begin_write(&mut self, checkpoint: (Checkpoint, Mark)) {
@@ -65,7 +76,7 @@ impl ConsumerProcessor {
             return news.then(|| self.settler.not_before().unwrap_or(now));
         }
         let last = self.settler.last_write();
-        let news = self.settler.has_parts() || self.errors_changed || self.log.changed() > 0;
+        let news = self.settler.has_news() || self.errors_changed || self.log.changed() > 0;
         let at = if news {
             last + self.plan.settings.checkpoint_interval
         } else if self.log.watermark() > self.stored_checkpoint().watermark.as_ref() {
@@ -82,17 +93,18 @@ impl ConsumerProcessor {
 
     /// Whether the end of this ownership has something to store.
     pub(super) fn has_final_news(&self) -> bool {
-        self.settler.has_parts()
+        self.settler.has_news()
             || self.errors_changed
             || self.log.final_checkpoint(&BTreeSet::new()).0 != *self.stored_checkpoint()
     }
 
     pub(super) fn note_settled(&mut self, settled: Settled) {
         match settled {
-            Settled::Stored { mark, deliveries } => {
+            Settled::Stored { mark, deliveries, claimed, fired } => {
                 self.stored(mark, deliveries);
+                self.noted(claimed, fired);
                 self.counters.checkpoints += 1;
-                if self.feed.failures() == 0 {
+                if self.feed.failures() == 0 && self.unready == 0 {
                     self.store_error = None;
                 }
             }

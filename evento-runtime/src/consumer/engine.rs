@@ -1,0 +1,78 @@
+//! What makes a consumer a projector, a saga or an observer: a value given to the processor, which is the same for all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::plan::HandlerPlan;
+use crate::component::Kind;
+use crate::context::HandlerContext;
+use crate::error::{BoxError, StoreError};
+use crate::identity::OwnerId;
+use crate::outcome::Flow;
+use crate::store::{DedupeStore, SagaChange, SagaStateStore};
+
+/// One kind of consumer. What is not overridden does nothing and costs nothing.
+pub trait ConsumerEngine: Send + Sync + 'static {
+    /// Projector, saga or observer.
+    fn kind(&self) -> Kind;
+
+    /// What is loaded before a handler runs, and stored with its success.
+    fn binding(&self, handler: &HandlerPlan) -> Option<Arc<dyn Binding>> {
+        let _ = handler;
+        None
+    }
+
+    /// Where its timers are kept, if it has any.
+    fn timers(&self) -> Option<Arc<dyn SagaStateStore>> {
+        None
+    }
+
+    /// How its events are claimed before they start, if they are.
+    fn claiming(&self) -> Option<Claiming> {
+        None
+    }
+}
+
+/// Binds stored state to attempts of one handler.
+#[async_trait]
+pub trait Binding: Send + Sync + 'static {
+    /// Before the handler, anew for every attempt. `false`: the event means nothing to this component.
+    ///
+    /// # Errors
+    /// [`BindError::Store`] is no attempt; [`BindError::Attempt`] is one that failed.
+    async fn bind(&self, context: &HandlerContext) -> Result<bool, BindError>;
+
+    /// After a handler that has succeeded: what is to be stored with the checkpoint that passes the event.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    async fn leave(&self, context: &HandlerContext, flow: &Flow) -> Result<Option<SagaChange>, BindError>;
+}
+
+/// Why state could not be bound, or cannot be kept.
+#[derive(Debug)]
+pub enum BindError {
+    /// The framework's own work failed: it is tried again, and no attempt was made.
+    Store(StoreError),
+    /// What was given, or left, cannot be used: the attempt has failed.
+    Attempt(BoxError),
+}
+
+impl From<StoreError> for BindError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// How events are claimed.
+#[derive(Clone)]
+pub struct Claiming {
+    /// What is known of claims.
+    pub store: Arc<dyn DedupeStore>,
+    /// Who claims.
+    pub owner: OwnerId,
+    /// How long a claim is believed without being renewed.
+    pub expiry: Duration,
+}

@@ -1,0 +1,130 @@
+//! Claims: an observer's event is claimed, under a permit, before its handler starts; the claim is renewed while it is
+//! open, and says in the end that it was handled, or that nobody has to wait for it.
+
+use tokio::time::Instant;
+
+use super::delivery::Claim;
+use super::{ConsumerProcessor, Lane, Stage};
+use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
+use crate::executor::Permit;
+use crate::store::ClaimState;
+
+impl ConsumerProcessor {
+    /// Settles what was handled before.
+    pub(super) fn pass(&mut self, number: DeliveryNo) {
+        self.log.settle(number);
+        self.counters.skipped += 1;
+    }
+
+    /// Another process may be at it; what this one had begun has ended with its ownership.
+    pub(super) fn note_claim(&mut self, number: DeliveryNo, claim: Option<&ClaimState>) {
+        let (Some(ClaimState::Held { owner, remaining }), Some(claiming)) = (claim, &self.claiming) else { return };
+        if *owner == claiming.owner || remaining.is_zero() {
+            return;
+        }
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            tracing::info!(consumer = %self.plan.id, position = %delivery.event.position, %owner, ?remaining,
+                "event is claimed by another process; it waits until that claim expires");
+            delivery.held_until = Some(Instant::now() + *remaining);
+        }
+    }
+
+    /// Has it wait, if another's claim has not expired. `true`: it does.
+    pub(super) fn waits_for_claim(&mut self, number: DeliveryNo, now: Instant) -> bool {
+        let held = self.deliveries.get(&number).and_then(|delivery| delivery.held_until).filter(|until| *until > now);
+        let Some(until) = held else { return false };
+        self.leave_pending(number);
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Waiting;
+        }
+        self.retries.insert((until, number));
+        true
+    }
+
+    /// Has it claimed, if it must be and is not. `Ok`: it may start.
+    pub(super) fn claim_first(
+        &mut self,
+        number: DeliveryNo,
+        permit: Option<Permit>,
+    ) -> Result<Option<Permit>, Claimed> {
+        if self.claiming.is_none() || number >= REDRIVEN {
+            return Ok(permit);
+        }
+        let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.claim == Claim::Free) else {
+            return Ok(permit);
+        };
+        let event = delivery.event.id;
+        self.leave_pending(number);
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.stage = Stage::Claiming;
+            delivery.claim = Claim::Asked;
+            delivery.admitted = permit;
+        }
+        self.claimed_not_begun += 1;
+        self.settler.claim(number, event);
+        Err(Claimed)
+    }
+
+    /// Its claim is stored: it starts, unless the loop must not begin anything any more.
+    pub(super) fn claim_stored(&mut self, number: DeliveryNo) {
+        let may_begin = self.may_begin() && self.lease.is_valid();
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        if delivery.claim == Claim::Asked {
+            delivery.claim = Claim::Held;
+        }
+        if delivery.stage != Stage::Claiming {
+            return;
+        }
+        self.claimed_not_begun -= 1;
+        let permit = delivery.admitted.take();
+        if !may_begin {
+            delivery.stage = Stage::Waiting;
+            self.retries.insert((Instant::now(), number));
+            return;
+        }
+        let handler = delivery.handler;
+        match (self.lanes[handler], permit) {
+            (Lane::Executor(lane), Some(permit)) => self.run_on(lane, number, permit),
+            (Lane::Executor(lane), None) => self.dispatch.make_ready(number, lane),
+            (Lane::Inline, _) => self.begin_inline(number),
+        }
+    }
+
+    /// Nothing more begins: what is claimed and does not run is free for whoever comes next.
+    pub(super) fn release_claims(&mut self) {
+        for (number, delivery) in &mut self.deliveries {
+            if delivery.stage == Stage::Claiming {
+                delivery.stage = Stage::Left;
+                delivery.admitted = None;
+                self.claimed_not_begun -= 1;
+            }
+            if delivery.stage != Stage::Running && delivery.claim != Claim::Free {
+                delivery.claim = Claim::Free;
+                self.settler.release(*number, delivery.event.id);
+            }
+        }
+    }
+
+    /// Its handler has ended without an outcome.
+    pub(super) fn release_claim(&mut self, number: DeliveryNo) {
+        if let Some(delivery) = self.deliveries.get_mut(&number).filter(|delivery| delivery.claim != Claim::Free) {
+            delivery.claim = Claim::Free;
+            self.settler.release(number, delivery.event.id);
+        }
+    }
+
+    /// What is open and claimed stays so, however long it takes.
+    pub(super) fn renew_claims(&mut self, now: Instant) {
+        let Some(claiming) = &self.claiming else { return };
+        if now < self.claims_due {
+            return;
+        }
+        self.claims_due = now + claiming.expiry / 3;
+        for (number, delivery) in self.deliveries.iter().filter(|(_, delivery)| delivery.claim == Claim::Held) {
+            self.settler.claim(*number, delivery.event.id);
+        }
+    }
+}
+
+/// It starts once its claim is stored.
+pub(super) struct Claimed;

@@ -1,0 +1,70 @@
+//! What the consumer shows of itself, and why it stands.
+
+use std::sync::Arc;
+
+use super::{ConsumerProcessor, SILENT};
+use crate::consumer::events::Happening;
+use crate::consumer::status::StallReason;
+
+impl ConsumerProcessor {
+    pub(super) fn show(&mut self) {
+        let reason = self.reason();
+        if !self.scope.progress.has_reached_head() && self.log.watermark() >= self.head.as_ref() {
+            self.scope.progress.note_head();
+        }
+        let stalls = reason.as_ref().filter(|reason| **reason != StallReason::CaughtUp);
+        if stalls.is_some() != self.stalled {
+            self.stalled = stalls.is_some();
+            let what = stalls.map_or(Happening::Resumed, |reason| Happening::Stalled { reason: reason.clone() });
+            self.events.tell(&self.plan.id, what);
+        }
+        self.status.update(|status| {
+            status.epoch = self.lease.lease().epoch;
+            status.reason = reason;
+            status.watermark = self.log.watermark().cloned();
+            status.reach = self.log.reach().cloned();
+            status.read_to = self.log.read_to().cloned();
+            status.in_flight = self.in_flight;
+            status.open = self.log.open_len();
+            status.exposure = self.log.exposure();
+            status.counters = self.counters;
+            status.errors = Arc::clone(&self.errors);
+        });
+    }
+
+    /// Why nothing moves; `None` while something does.
+    fn reason(&self) -> Option<StallReason> {
+        if self.lost {
+            return Some(StallReason::LeaseLost);
+        }
+        if let Some(error) = &self.store_error
+            && (self.settler.failures() > 0 || self.feed.failures() > 0 || self.unready > 0)
+        {
+            return Some(StallReason::Store { error: error.clone() });
+        }
+        if self.settler.is_writing() && self.settler.last_write().elapsed() >= SILENT {
+            let error =
+                format!("a settlement has had no answer for {} s", self.settler.last_write().elapsed().as_secs());
+            return Some(StallReason::Store { error });
+        }
+        if self.paused && self.in_flight == 0 {
+            return Some(StallReason::Paused);
+        }
+        let settings = &self.plan.settings;
+        let buffered = self.pending >= settings.look_ahead || self.pending_bytes >= settings.look_ahead_bytes;
+        let full = buffered && self.inline.is_none() && self.is_starved();
+        if full || self.log.exposure() >= self.plan.settings.window {
+            return Some(StallReason::WindowFull);
+        }
+        if self.dispatch.at_barrier() && !self.executors.is_empty() {
+            return Some(StallReason::InlineBarrier);
+        }
+        if let Some(lane) = (0..self.executors.len()).find(|lane| self.asked[*lane] && self.dispatch.has_ready(*lane)) {
+            return Some(StallReason::NoPermit { executor: self.executors[lane].name().to_owned() });
+        }
+        if self.in_flight == 0 && (!self.retries.is_empty() || self.transient_streak > 0) {
+            return Some(StallReason::BackingOff);
+        }
+        (self.deliveries.is_empty() && self.feed.is_at_head()).then_some(StallReason::CaughtUp)
+    }
+}
