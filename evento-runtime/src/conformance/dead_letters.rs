@@ -6,7 +6,7 @@ use super::{Fixture, consumer, lease, letter};
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::ConsumerId;
 use crate::outcome::ErrorClass;
-use crate::store::{Checkpoint, DeadLetter, LetterFilter, MAX_ERROR_TEXT, Settlement, Store};
+use crate::store::{Checkpoint, DeadLetter, LetterFilter, MAX_ERROR_TEXT, Settlement, Store, StoredDeadLetter};
 use crate::{EventId, StoreErrorKind};
 
 async fn put(store: &Store, consumer: &ConsumerId, letters: Vec<DeadLetter>) {
@@ -112,7 +112,7 @@ pub async fn any_error_text_can_be_stored(fixture: Fixture) {
 pub async fn letters_are_listed_in_order(fixture: Fixture) {
     let (a, queue) = (&consumer("A"), &fixture.store.stores.dead_letters);
     put(&fixture.store, a, [300, 2, 70_000, 1, 256].map(|position| letter(position, "x")).into()).await;
-    let numbers = |letters: Vec<crate::store::StoredDeadLetter>| -> Vec<u64> {
+    let numbers = |letters: Vec<StoredDeadLetter>| -> Vec<u64> {
         letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect()
     };
     assert_eq!(numbers(queue.list(a, &LetterFilter::all(), None, 3).await.unwrap()), [1, 2, 256]);
@@ -184,4 +184,116 @@ pub async fn letters_are_requested_and_resolved(fixture: Fixture) {
     assert_eq!(queue.request(a, &LetterFilter::all()).await.unwrap(), 3);
     put(&fixture.store, a, vec![letter(1, "back")]).await;
     assert_eq!((queue.count(a).await.unwrap(), requested().await), (4, vec![2, 3, 4]));
+}
+
+/// What a filter picks of the letters of a consumer: the same when listed, a page at a time, and when requested.
+async fn assert_picked(fixture: &Fixture, consumer: &ConsumerId, which: LetterFilter, expected: &[u64]) {
+    let (queue, other) = (&fixture.store.stores.dead_letters, &fixture.other.stores.dead_letters);
+    let numbers = |letters: &[StoredDeadLetter]| -> Vec<u64> {
+        letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect()
+    };
+    let picked = queue.list(consumer, &which, None, 1_000).await.unwrap();
+    assert_eq!(numbers(&picked), expected, "{which:?}");
+    assert!(picked.iter().all(|stored| which.matches(&stored.letter)), "{which:?}");
+    if let Some((first, rest)) = expected.split_first() {
+        let first = Position::from_u64(*first);
+        let page = other.list(consumer, &which, Some(&first), rest.len().saturating_sub(1)).await.unwrap();
+        assert_eq!(numbers(&page), &rest[..rest.len().saturating_sub(1)], "{which:?}");
+    }
+    assert_eq!(other.request(consumer, &which).await.unwrap(), expected.len() as u64, "{which:?}");
+    let requested = queue.requested(consumer, 1_000).await.unwrap();
+    assert_eq!(numbers(&requested), expected, "{which:?}");
+    // What dies again is not requested any more.
+    let again = requested.into_iter().map(|stored| DeadLetter { attempts: 0, ..stored.letter }).collect();
+    put(&fixture.store, consumer, again).await;
+    assert!(queue.requested(consumer, 1_000).await.unwrap().is_empty());
+}
+
+/// By each of its parts, and by several: those that fit all of them.
+pub async fn letters_are_filtered(fixture: Fixture) {
+    let a = &consumer("A");
+    let make = |position: u64, name: &str, key: Option<&str>, handler: &str, class: ErrorClass, failed: i64| {
+        let plain = letter(position, "x");
+        let event = StoredEvent { name: name.into(), key: key.map(Into::into), ..(*plain.event).clone() };
+        let last_failed_at = Timestamp::from_micros(failed);
+        DeadLetter { event: Arc::new(event), handler: handler.to_owned(), class, last_failed_at, ..plain }
+    };
+    let (ordinary, transient, permanent) = (ErrorClass::Ordinary, ErrorClass::Transient, ErrorClass::Permanent);
+    let letters = vec![
+        make(1, "Placed", Some("o-1"), "placed", ordinary, 1_000_000),
+        make(2, "placed", Some("O-1"), "Placed", transient, 1_000_001),
+        make(3, "Placed", Some("o-1 "), "placed ", permanent, 1_000_002),
+        make(300, "Closed", None, "closed", ordinary, 2_000_000),
+        make(70_000, "Placed", Some("ö"), "placed", permanent, -5),
+    ];
+    put(&fixture.store, a, letters).await;
+    put(&fixture.store, &consumer("B"), vec![letter(1, "x")]).await;
+    let (all, at) = (LetterFilter::all, |micros| Timestamp::from_micros(micros));
+    let picked = async |which: LetterFilter, expected: &[u64]| assert_picked(&fixture, a, which, expected).await;
+    picked(all(), &[1, 2, 3, 300, 70_000]).await;
+    picked(LetterFilter::at(Position::from_u64(300)), &[300]).await;
+    picked(LetterFilter::at(Position::from_u64(301)), &[]).await;
+    picked(all().name("Placed"), &[1, 3, 70_000]).await;
+    picked(all().name("placed"), &[2]).await;
+    picked(all().key("o-1"), &[1]).await;
+    picked(all().key("o-1 "), &[3]).await;
+    picked(all().key("o\u{308}"), &[]).await;
+    picked(all().key("ö"), &[70_000]).await;
+    picked(all().handler("placed"), &[1, 70_000]).await;
+    picked(all().handler("Placed"), &[2]).await;
+    picked(all().handler("placed "), &[3]).await;
+    picked(all().handler("placed%"), &[]).await;
+    picked(all().class(ordinary), &[1, 300]).await;
+    picked(all().class(transient), &[2]).await;
+    picked(all().class(permanent), &[3, 70_000]).await;
+    picked(all().since(at(1_000_001)), &[2, 3, 300]).await;
+    picked(all().before(at(1_000_001)), &[1, 70_000]).await;
+    picked(all().since(at(1_000_001)).before(at(1_000_002)), &[2]).await;
+    picked(all().since(at(1_000_001)).before(at(1_000_001)), &[]).await;
+    picked(all().since(at(i64::MIN)).before(at(i64::MAX)), &[1, 2, 3, 300, 70_000]).await;
+    picked(all().name("Placed").class(permanent), &[3, 70_000]).await;
+    picked(all().name("Placed").class(permanent).handler("placed").key("ö").before(at(0)).error("x"), &[70_000]).await;
+    picked(all().name("Placed").class(transient), &[]).await;
+    for nul in [all().name("Placed\0"), all().key("\0"), all().handler("placed\0"), all().error("\0")] {
+        picked(nul, &[]).await;
+    }
+    // One that was handled after all is not picked by anything.
+    let resolved = Settlement { resolved: vec![letter(1, "").event.id], ..Settlement::default() };
+    fixture.store.stores.state.settle(&lease(a, 1), resolved).await.unwrap();
+    picked(all().class(ordinary), &[300]).await;
+    picked(all().name("Placed"), &[3, 70_000]).await;
+}
+
+/// By a part of its text, byte by byte: nothing in it has a meaning of its own.
+pub async fn letters_are_filtered_by_their_error(fixture: Fixture) {
+    let a = &consumer("A");
+    let long = format!("{}needle", "x".repeat(MAX_ERROR_TEXT - 6));
+    let texts =
+        ["100% of a_b", "Timed out", "timed out\ncaused by: disk", "größe \u{1F980} ", "a\\b 'c' \"d\"", "", &long];
+    put(&fixture.store, a, (1..).zip(texts).map(|(position, text)| letter(position, text)).collect()).await;
+    let picked = async |part: &str, expected: &[u64]| {
+        assert_picked(&fixture, a, LetterFilter::all().error(part), expected).await;
+    };
+    picked("", &[1, 2, 3, 4, 5, 6, 7]).await;
+    picked("imed out", &[2, 3]).await;
+    picked("timed", &[3]).await;
+    picked("TIMED", &[]).await;
+    picked("out\ncaused", &[3]).await;
+    picked("%", &[1]).await;
+    picked("100%b", &[]).await;
+    picked("a_b", &[1]).await;
+    picked("_", &[1]).await;
+    picked("\\", &[5]).await;
+    picked("'c' \"", &[5]).await;
+    picked("' OR 1 = 1 --", &[]).await;
+    picked("größe", &[4]).await;
+    picked("gro\u{308}ße", &[]).await;
+    picked("grosse", &[]).await;
+    picked("GRÖSSE", &[]).await;
+    picked("\u{1F980} ", &[4]).await;
+    picked("\u{1F980}  ", &[]).await;
+    picked("needle", &[7]).await;
+    picked("out ", &[]).await;
+    picked("100% of a_b", &[1]).await;
+    picked("100% of a_b ", &[]).await;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use super::{Fixture, event};
-use crate::event::{Position, StoredEvent};
+use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::ContextPattern;
 use crate::source::{Append, EventFilter, Expected, FetchLimits, MAX_METADATA, MAX_PAYLOAD, PositionCheck, StreamKey};
 use crate::store::Store;
@@ -377,6 +377,40 @@ pub async fn positions_of_another_history_are_found_out(fixture: Fixture) {
         let refused = store.fetch(Some(&foreign), MANY, &EventFilter::all()).await.unwrap_err();
         assert_eq!(refused.kind(), crate::StoreErrorKind::Corrupt);
     }
+}
+
+/// What lies before it: by the order of positions, and nothing above the head.
+pub async fn a_point_in_time_is_found(fixture: Fixture) {
+    let store = &fixture.store.events;
+    let before = async |micros: i64| fixture.other.events.before(Timestamp::from_micros(micros)).await.unwrap();
+    for time in [i64::MIN, 0, i64::MAX] {
+        assert_eq!(before(time).await, None, "of an empty log");
+    }
+    // Three times at least, and several events of one.
+    let mut times = BTreeSet::new();
+    while times.len() < 3 {
+        append(&fixture.store, (0..3).map(|_| event("E", [])).collect()).await;
+        times.extend(all(&fixture.store).await.iter().map(|event| event.recorded_at.as_micros()));
+    }
+    let all = all(&fixture.store).await;
+    let head = store.head().await.unwrap();
+    assert_eq!(head.as_ref(), all.last().map(|event| &event.position));
+    let expected = |time: i64| {
+        let first = all.iter().position(|event| event.recorded_at.as_micros() >= time).unwrap_or(all.len());
+        first.checked_sub(1).map(|last| all[last].position.clone())
+    };
+    for time in times.iter().flat_map(|time| [time - 1, *time, time + 1]) {
+        assert_eq!(before(time).await, expected(time), "{time}");
+    }
+    let (first, last) = (all[0].recorded_at.as_micros(), *times.last().unwrap());
+    for time in [i64::MIN, -1, 0, first] {
+        assert_eq!(before(time).await, None, "{time} is not after the first event");
+    }
+    for time in [last + 1, last + 3_600_000_000, i64::MAX] {
+        assert_eq!(before(time).await, head, "{time} is after the last event");
+    }
+    let middle = *times.iter().nth(1).unwrap();
+    assert!(before(middle).await.is_some() && before(middle).await < head);
 }
 
 /// An append through one instance wakes the readers of the other.

@@ -18,10 +18,13 @@
     reason = "these are tests"
 )]
 
+pub mod claims;
 pub mod dead_letters;
 pub mod lock;
 pub mod log;
+pub mod sagas;
 pub mod state;
+pub mod timers;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -54,7 +57,7 @@ impl Fixture {
 /// One case: the SPI and its own name, and what it does.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `log`, `state`, `lock`, `dead_letters`.
+    /// `log`, `state`, `lock`, `dead_letters`, `sagas`, `timers`, `claims`.
     pub spi: &'static str,
     /// What it shows.
     pub name: &'static str,
@@ -102,6 +105,7 @@ macro_rules! __conformance_list {
                 one_id_from_many_sides_is_one_event,
                 single_events_are_read_by_position,
                 positions_of_another_history_are_found_out,
+                a_point_in_time_is_found,
                 appends_wake,
                 dropping_an_append_does_not_undo_it,
             }
@@ -115,6 +119,7 @@ macro_rules! __conformance_list {
                 what_was_emitted_is_in_the_log_once,
                 settling_again_is_harmless,
                 settlements_at_the_same_time_keep_apart,
+                a_reset_is_kept_until_it_is_done,
                 pause_is_kept,
                 consumers_are_listed,
                 consumers_are_told_apart_byte_by_byte,
@@ -138,6 +143,43 @@ macro_rules! __conformance_list {
                 letters_of_others_are_not_seen,
                 letters_and_checkpoint_are_one_step,
                 letters_are_requested_and_resolved,
+                letters_are_filtered,
+                letters_are_filtered_by_their_error,
+            }
+            sagas {
+                an_instance_comes_back_as_it_was,
+                associations_are_compared_byte_by_byte,
+                an_instance_is_found_by_several_values,
+                replaced_associations_free_their_values,
+                what_has_ended_stays_ended,
+                a_value_of_another_instance_is_refused,
+                one_of_many_instances_gets_a_value,
+                instances_of_others_are_not_seen,
+                instances_are_listed_in_pages,
+                a_stale_epoch_changes_no_instance,
+                changing_again_is_harmless,
+                ended_instances_are_swept_by_age,
+                a_forgotten_version_leaves_no_instance,
+            }
+            timers {
+                a_timer_comes_back_as_it_was,
+                timers_are_listed_earliest_first,
+                a_fired_timer_is_in_the_log_once,
+                a_timer_is_kept_once,
+                timers_end_with_their_instance,
+                many_timers_fire_at_once,
+                a_timer_of_many_sides_is_one_event,
+            }
+            claims {
+                a_claim_is_held_until_it_expires,
+                taking_again_renews,
+                an_expired_claim_has_nothing_remaining,
+                what_is_done_stays_done,
+                a_released_claim_is_gone,
+                forgetting_comes_before_the_rest,
+                claims_of_others_are_not_seen,
+                many_claims_at_once,
+                claims_are_swept_by_age,
             }
         }
     };

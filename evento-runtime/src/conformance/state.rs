@@ -133,6 +133,8 @@ pub async fn a_stale_epoch_writes_nothing(fixture: Fixture) {
             dead_letters: vec![letter(1, "stale")],
             errors: Some(ErrorHistory { streak: 9, recent: Vec::new() }),
             started: true,
+            resetting: Some(true),
+            replay_to: Some(Position::from_u64(9)),
             checkpoint: Some(checkpoint(9, 9, &[])),
             emitted: Append::prepare("k", Expected::Any, [event("Stale", "x")]).unwrap().events,
             resolved: vec![letter(1, "stale").event.id],
@@ -142,6 +144,7 @@ pub async fn a_stale_epoch_writes_nothing(fixture: Fixture) {
     }
     let state = load(&fixture.store, a).await;
     assert_eq!((state.checkpoint, state.epoch, state.started), (None, Epoch(5), false));
+    assert_eq!((state.resetting, state.replay_to), (false, None));
     assert_eq!(state.errors, ErrorHistory::default());
     assert_eq!(fixture.store.stores.dead_letters.count(a).await.unwrap(), 0);
     assert_eq!(settle(&fixture.store, a, 5, at(checkpoint(1, 1, &[]))).await, Ok(()));
@@ -181,6 +184,54 @@ pub async fn settlements_at_the_same_time_keep_apart(fixture: Fixture) {
         assert_eq!(load(&fixture.store, &consumer).await.checkpoint, expected);
         let letters = fixture.store.stores.dead_letters.count(&consumer).await.unwrap();
         assert_eq!(letters, if n % 2 == 0 { 1 } else { 0 });
+    }
+}
+
+/// Until it is said otherwise, and whatever else is settled; positions of any source.
+pub async fn a_reset_is_kept_until_it_is_done(fixture: Fixture) {
+    let (store, a) = (&fixture.store, &consumer("A"));
+    let state = load(store, a).await;
+    assert_eq!((state.resetting, state.replay_to), (false, None));
+    settle(store, a, 1, Settlement { started: true, ..at(checkpoint(7, 7, &[])) }).await.unwrap();
+    let state = load(store, a).await;
+    assert_eq!((state.resetting, state.replay_to), (false, None));
+
+    let replay_to = Some(Position::from_u64(7));
+    let reset = Settlement { resetting: Some(true), replay_to: replay_to.clone(), ..at(Checkpoint::default()) };
+    settle(store, a, 2, reset).await.unwrap();
+    let unrelated = [
+        Settlement::default(),
+        at(checkpoint(1, 1, &[])),
+        Settlement { started: true, errors: Some(ErrorHistory::default()), ..Settlement::default() },
+        Settlement { dead_letters: vec![letter(1, "x")], ..Settlement::default() },
+    ];
+    for settlement in unrelated {
+        settle(store, a, 2, settlement).await.unwrap();
+        fixture.other.stores.state.set_enabled(a, false).await.unwrap();
+        let state = load(&fixture.other, a).await;
+        assert_eq!((state.resetting, state.replay_to), (true, replay_to.clone()));
+    }
+    assert_eq!(load(store, a).await.checkpoint, Some(checkpoint(1, 1, &[])));
+
+    settle(store, a, 2, Settlement { resetting: Some(false), ..Settlement::default() }).await.unwrap();
+    let state = load(store, a).await;
+    assert_eq!((state.resetting, state.replay_to), (false, replay_to));
+    assert_eq!((state.started, state.enabled, state.checkpoint), (true, false, Some(checkpoint(1, 1, &[]))));
+    for bytes in [&[1; 255][..], &[0], &[255, 0]] {
+        let replay_to = Some(Position::from_bytes(bytes).unwrap());
+        settle(store, a, 2, Settlement { replay_to: replay_to.clone(), ..Settlement::default() }).await.unwrap();
+        let state = load(store, a).await;
+        assert_eq!((state.resetting, state.replay_to), (false, replay_to));
+    }
+    // Alone it makes the consumer known; it is nobody else's, and is forgotten with the rest.
+    let b = &consumer("B");
+    settle(store, b, 1, Settlement { resetting: Some(true), ..Settlement::default() }).await.unwrap();
+    assert!(load(store, b).await.resetting && !load(store, a).await.resetting);
+    assert_eq!(store.stores.state.consumers("orders").await.unwrap(), [a.clone(), b.clone()]);
+    for component in ["A", "B"] {
+        store.stores.state.forget("orders", component, 1).await.unwrap();
+        let state = load(store, &consumer(component)).await;
+        assert_eq!((state.resetting, state.replay_to), (false, None));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use evento_runtime::identity::ContextPattern;
 use evento_runtime::source::{EventFilter, FetchLimits};
 use evento_runtime::store::Store;
-use evento_runtime::{Expected, NewEvent, Position};
+use evento_runtime::{Expected, NewEvent, Position, Timestamp};
 use sqlx::{Connection as _, PgConnection};
 
 use crate::helpers::event;
@@ -53,6 +53,26 @@ async fn a_late_lower_commit_is_waited_for() {
     commit(&mut slow).await;
     assert_eq!(payloads(&spis).await, [1, 2, 3]);
     assert!(store.gap().await.unwrap().is_none());
+    store.close().await;
+}
+
+/// What lies before a point in time is never above what can be read by now.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_point_in_time_lies_above_a_hole() {
+    let Some(corner) = Corner::new() else { return };
+    let (store, spis) = corner.open().await;
+    let before = async |micros| spis.events.before(Timestamp::from_micros(micros)).await.unwrap();
+    let mut slow = corner.stranger().await;
+    begin(&mut slow).await;
+    store.append_in(&mut slow, None::<String>, Expected::Any, [event([1])]).await.unwrap();
+    put(&spis, 2).await;
+    assert_eq!((before(0).await, before(i64::MAX).await), (None, None));
+    let sql = corner.sql("SELECT recorded_at FROM @event WHERE position = 2");
+    let second: i64 = sqlx::query_scalar(sql).fetch_one(&mut corner.stranger().await).await.unwrap();
+    assert_eq!(before(second).await, None, "it is not there for readers");
+    commit(&mut slow).await;
+    assert_eq!(before(second).await, Some(Position::from_u64(1)));
+    assert_eq!((before(0).await, before(i64::MAX).await), (None, Some(Position::from_u64(2))));
     store.close().await;
 }
 
