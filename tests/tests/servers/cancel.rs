@@ -63,7 +63,7 @@ async fn nothing_is_cut_off_half_way() {
             poll_and_drop(polls, async { drop(stores.lock.acquire(&a, Epoch(0)).await.unwrap()) }).await;
             poll_and_drop(polls, async { drop(stores.lock.renew(std::slice::from_ref(&held)).await.unwrap()) }).await;
             poll_and_drop(polls, async {
-                drop(stores.dead_letters.list(&a, &LetterFilter::all(), None, 5).await.unwrap())
+                drop(stores.dead_letters.list(&a, &LetterFilter::all(), None, 5).await.unwrap());
             })
             .await;
             poll_and_drop(polls, async { assert_eq!(stores.dead_letters.count(&a).await.unwrap(), 0) }).await;
