@@ -242,6 +242,45 @@ pub enum AppendError {
     Store(#[from] StoreError),
 }
 
+/// Why a wait for a consumer ended without what it was for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// It did not come so far in time.
+    #[error(
+        "`{consumer}` has not settled everything up to position {position} within {timeout:?}{}",
+        .reason.as_ref().map_or_else(String::new, |reason| format!("; it stands: {reason}"))
+    )]
+    Timeout {
+        /// The consumer.
+        consumer: String,
+        /// The position waited for.
+        position: crate::event::Position,
+        /// How long.
+        timeout: std::time::Duration,
+        /// Why it does not move, if it does not.
+        reason: Option<String>,
+    },
+    /// It covers events once they have started, so that nobody can say when they are handled.
+    #[error(
+        "`{consumer}` covers events once they have started (on-start): nobody can say when they are handled; set \
+         `checkpoint = \"watermark\"` to wait for it"
+    )]
+    OnStart {
+        /// The consumer.
+        consumer: String,
+    },
+    /// The bundle has no such component.
+    #[error("the bundle has no component `{component}`")]
+    Unknown {
+        /// The component.
+        component: &'static str,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// Why a consumer did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -91,7 +91,7 @@ pub use async_trait::async_trait;
 pub use bundle::{Bundle, BundleBuilder, Error, LaunchError, Result, RunError, Running, shutdown_signal};
 pub use consumer::{ConsumerStatus, EngineEvent, SeekTo, StallReason};
 pub use context::{Associations, Attempt, Dep, FromContext, HandlerContext, Local, Outbox, Progress, SagaState, Stop};
-pub use error::{AdminError, AppendError, BoxError, StoreError, StoreErrorKind};
+pub use error::{AdminError, AppendError, BoxError, StoreError, StoreErrorKind, WaitError};
 pub use event::{Event, EventId, Metadata, NewEvent, Position, RawEvent, StoredEvent, Timestamp};
 pub use executor::ConsumerExecutors;
 #[cfg(feature = "macros")]

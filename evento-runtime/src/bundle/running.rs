@@ -3,13 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use tokio::sync::broadcast;
 
 use super::error::RunError;
 use super::report::Problem;
 use crate::component::Component;
 use crate::consumer::{ConsumerStatus, EngineEvent};
-use crate::engine::{ConsumerHandle, EngineSupervisor};
+use crate::engine::{ConsumerHandle, EngineSupervisor, Waited};
+use crate::error::WaitError;
+use crate::event::Position;
 use crate::store::Store;
 
 /// A bundle whose consumers run.
@@ -57,6 +60,37 @@ impl Running {
         let mine =
             |handle: &ConsumerHandle| (&*handle.id().component, handle.id().version) == (T::DEF.name, T::DEF.version);
         self.consumers().into_iter().filter(mine).collect()
+    }
+
+    /// Waits until the component `T`, in every context it reads, has settled everything up to `position`: read your
+    /// own writes. See [`ConsumerHandle::wait_for`].
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use evento_runtime::prelude::*;
+    /// # #[derive(serde::Serialize, serde::Deserialize, Event)] struct OrderPlaced { order_id: String }
+    /// # #[derive(Default)] struct OrderView;
+    /// # #[projector(version = 1)] impl OrderView { #[event_handler] async fn placed(&self, _event: OrderPlaced) {} }
+    /// # async fn f(running: evento_runtime::Running, placed: OrderPlaced) -> evento_runtime::Result {
+    /// let appended = running.store().append("o-1", evento_runtime::Expected::New, [placed]).await?;
+    /// running.wait_for::<OrderView>(&appended.last, Duration::from_secs(2)).await?;
+    /// // What `OrderView` has written for it can be read now.
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`ConsumerHandle::wait_for`], and [`WaitError::Unknown`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the wait and changes nothing.
+    pub async fn wait_for<T: Component>(&self, position: &Position, timeout: Duration) -> Result<Waited, WaitError> {
+        let consumers = self.consumers_of::<T>();
+        if consumers.is_empty() {
+            return Err(WaitError::Unknown { component: T::DEF.name });
+        }
+        let waits = consumers.iter().map(|consumer| consumer.wait_for(position, timeout));
+        let waited = try_join_all(waits).await?;
+        Ok(waited.into_iter().fold(Waited::default(), Waited::and))
     }
 
     /// What happens to the consumers from now on.

@@ -162,6 +162,12 @@ impl DeliveryLog {
         self.open.first_key_value().map(|(number, _)| *number)
     }
 
+    /// Its position.
+    #[must_use]
+    pub fn oldest_position(&self) -> Option<&Position> {
+        self.open.first_key_value().map(|(_, entry)| &entry.position)
+    }
+
     /// Deliveries that are not settled.
     #[must_use]
     pub fn open_len(&self) -> usize {

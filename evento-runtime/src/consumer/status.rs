@@ -92,6 +92,8 @@ pub struct ConsumerStatus {
     pub reach: Option<Position>,
     /// How far was read.
     pub read_to: Option<Position>,
+    /// The first event that was read and is not settled.
+    pub oldest_open: Option<Position>,
     /// Handlers that run.
     pub in_flight: usize,
     /// Deliveries read and not settled.
@@ -115,6 +117,7 @@ impl ConsumerStatus {
             watermark: None,
             reach: None,
             read_to: None,
+            oldest_open: None,
             in_flight: 0,
             open: 0,
             exposure: 0,

@@ -29,6 +29,8 @@ pub struct ConsumerHandle {
     pub(super) desired: Desired,
     pub(super) stores: Stores,
     pub(super) tasks: Tasks,
+    /// Whether some of its events are covered once they have started.
+    pub(super) covers_at_start: bool,
 }
 
 impl ConsumerHandle {

@@ -11,6 +11,7 @@ mod ownership;
 mod projector;
 mod saga;
 mod supervisor;
+mod waiting;
 
 pub use crate::consumer::{ConsumerEngine, ConsumerPlan, HandlerPlan};
 pub use config::{ConsumerEngineConfig, ProcessorParts};
@@ -20,3 +21,4 @@ pub use observer::ObserverEngine;
 pub use projector::ProjectorEngine;
 pub use saga::SagaEngine;
 pub use supervisor::{EngineSupervisor, SupervisorConfig};
+pub use waiting::Waited;

@@ -26,7 +26,7 @@ use crate::deps::Deps;
 use crate::event::Position;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
-use crate::policy::RetryPolicy;
+use crate::policy::{CheckpointMode, RetryPolicy};
 use crate::store::{ConsumerLock, Lease, Store};
 use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
@@ -110,6 +110,8 @@ impl EngineSupervisor {
             .map(|plan| {
                 let status = StatusCell::new(Arc::clone(&plan.id));
                 let wait_for_head = plan.wait_for_head;
+                let covers_at_start = plan.mode == CheckpointMode::OnStart
+                    && plan.handlers.iter().any(|handler| handler.executor.is_some());
                 let processor = ProcessorConfig {
                     plan: Arc::new(plan),
                     source: Arc::clone(&config.store.events) as _,
@@ -134,6 +136,7 @@ impl EngineSupervisor {
                     desired: desired.clone(),
                     stores: stores.clone(),
                     tasks: tasks.clone(),
+                    covers_at_start,
                 };
                 let lock = Arc::clone(&stores.lock);
                 let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), asked, tell));

@@ -27,3 +27,4 @@ mod steered;
 mod stop;
 mod told;
 mod versions;
+mod waited;

@@ -24,6 +24,7 @@ impl ConsumerProcessor {
             status.watermark = self.log.watermark().cloned();
             status.reach = self.log.reach().cloned();
             status.read_to = self.log.read_to().cloned();
+            status.oldest_open = self.log.oldest_position().cloned();
             status.in_flight = self.in_flight;
             status.open = self.log.open_len();
             status.exposure = self.log.exposure();
