@@ -4,6 +4,7 @@
 //! row, and a bound that fails is reported once, at the token the macro gave the call.
 
 mod saga;
+mod transaction;
 
 use std::fmt;
 use std::future::Future;
@@ -28,6 +29,7 @@ pub use crate::deps::{Deps, Need};
 pub use crate::event::Event;
 pub use crate::policy::{CheckpointMode, StartFrom};
 pub use saga::{AssociationField, Field, Loaded, MaybeField, SureField, saga_outcome, saga_row, saga_state};
+pub use transaction::{give_back, transaction};
 
 use crate::component::MakeResult;
 use crate::context::MissingDependency;

@@ -34,6 +34,8 @@ pub enum StoreErrorKind {
     Connection,
     /// The write came from an ownership that is over: a later epoch exists.
     Fenced,
+    /// A statement within the transaction has failed before; nothing of it can be committed.
+    Aborted,
     /// Another row has what must be unique, such as a saga's association.
     Conflict,
     /// Stored bytes cannot be understood.
@@ -73,6 +75,7 @@ impl StoreErrorKind {
             }
             Self::Connection => "lost its connection; the outcome of what was under way is unknown",
             Self::Fenced => "refused a write of an ownership that is over; another instance owns the consumer now",
+            Self::Aborted => "refused to go on in a transaction in which a statement had failed",
             Self::Conflict => "has another row of what must be unique",
             Self::Corrupt => "holds bytes that cannot be understood",
             Self::Config => "has a setting that cannot be used",

@@ -12,6 +12,7 @@ use crate::deps::Need;
 use crate::error::BoxError;
 use crate::event::EventArgument;
 use crate::outcome::HandlerResult;
+use crate::store::Database;
 
 /// How a handler is called.
 #[derive(Clone, Copy)]
@@ -67,6 +68,8 @@ pub struct HandlerDef {
     pub saga: Option<SagaHandlerDef>,
     /// The state it takes; for sagas only.
     pub state: Option<StateDef>,
+    /// The database whose transaction it takes.
+    pub transaction: Option<Need>,
     /// Its doc text.
     pub docs: &'static str,
     /// Where its name stands.
@@ -93,6 +96,7 @@ impl HandlerDef {
             invoke,
             saga: None,
             state: None,
+            transaction: None,
             docs: "",
             location,
             package: "",
@@ -111,6 +115,13 @@ impl HandlerDef {
     #[must_use]
     pub const fn state<S: 'static>(mut self) -> Self {
         self.state = Some(StateDef { type_id: TypeId::of::<S>(), type_name: std::any::type_name::<S> });
+        self
+    }
+
+    /// Says that it takes the framework's transaction.
+    #[must_use]
+    pub const fn transaction<D: Database>(mut self) -> Self {
+        self.transaction = Some(Need::of::<D>());
         self
     }
 

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::deps::{Deps, Need, Provided};
 use crate::event::{EventId, Metadata, Position, StoredEvent};
 use crate::identity::ConsumerId;
+use crate::store::OpenTransaction;
 use crate::sync::{Mutex, lock};
 
 /// What all calls of one consumer have in common.
@@ -61,6 +62,7 @@ struct Call {
     /// What interceptors put; without any it costs nothing.
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
     saga: Mutex<Option<SagaSlot>>,
+    transaction: Mutex<Option<Box<dyn OpenTransaction>>>,
 }
 
 impl HandlerContext {
@@ -85,6 +87,7 @@ impl HandlerContext {
             emitted: Mutex::default(),
             locals: Mutex::default(),
             saga: Mutex::default(),
+            transaction: Mutex::default(),
         }))
     }
 
@@ -116,6 +119,16 @@ impl HandlerContext {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.0.attempt
+    }
+
+    /// Gives the attempt an open transaction, or gives it back.
+    pub(crate) fn put_transaction(&self, open: Box<dyn OpenTransaction>) {
+        *lock(&self.0.transaction) = Some(open);
+    }
+
+    /// The open transaction. `None`: there is none, or it went with a future that was dropped.
+    pub(crate) fn take_transaction(&self) -> Option<Box<dyn OpenTransaction>> {
+        lock(&self.0.transaction).take()
     }
 
     pub(crate) fn is_redriven(&self) -> bool {

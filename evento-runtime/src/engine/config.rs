@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::source::EventStore;
 use crate::store::{
     ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, Store, StoreConfig, Stores,
+    TransactionStore,
 };
 
 /// What a [processor](crate::consumer::ConsumerProcessor) works with beside what it settles into.
@@ -50,6 +51,8 @@ pub struct ConsumerEngineConfig {
     pub state_store: Arc<dyn ConsumerStateStore>,
     /// Dead letters, as the state store writes them.
     pub dead_event_queue: Arc<dyn DeadEventQueue>,
+    /// Transactions for handlers: of the same database as the state store, which knows what they have completed.
+    pub transactions: Option<Arc<dyn TransactionStore>>,
     /// Values that the parts provide to handlers.
     pub supplied: Deps,
 }
@@ -68,6 +71,7 @@ impl ConsumerEngineConfig {
             },
             state_store: Arc::clone(&stores.state),
             dead_event_queue: Arc::clone(&stores.dead_letters),
+            transactions: stores.transactions.clone(),
             supplied: store.supplied.clone(),
         }
     }
@@ -89,7 +93,7 @@ impl StoreConfig for ConsumerEngineConfig {
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
-        let Self { processor, state_store, dead_event_queue, supplied } = *self;
+        let Self { processor, state_store, dead_event_queue, transactions, supplied } = *self;
         Ok(Store {
             events: processor.events,
             stores: Stores {
@@ -98,6 +102,7 @@ impl StoreConfig for ConsumerEngineConfig {
                 dead_letters: dead_event_queue,
                 sagas: processor.saga_state_store,
                 claims: processor.dedupe_store,
+                transactions,
             },
             supplied,
             close: None,

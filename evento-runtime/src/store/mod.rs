@@ -8,6 +8,7 @@ mod opened;
 mod saga;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
+mod transaction;
 
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
 pub use claim::{ClaimState, Claims, DedupeStore};
@@ -22,6 +23,7 @@ pub use sql::{Gap, Pooler, Postgres, PostgresStore};
 pub use sql::{MySql, MySqlStore};
 #[cfg(feature = "sqlite")]
 pub use sql::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
+pub use transaction::{Database, OpenTransaction, TransactionStore, Tx};
 
 use std::time::Duration;
 
@@ -63,6 +65,11 @@ pub struct Settlement {
     pub fired: Vec<PreparedEvent>,
     /// What an observer has begun and ended.
     pub claims: Claims,
+    /// Positions whose events were handled in the transaction that this settlement is written in: known from then on,
+    /// whatever the checkpoint says.
+    pub completed: Vec<Position>,
+    /// Positions of the same kind that the checkpoint covers: to be forgotten.
+    pub covered: Vec<Position>,
     /// The failures to show, whole; `None` leaves what is stored.
     pub errors: Option<ErrorHistory>,
     /// The component's `#[on_start]` hook has run for this version.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore};
+use super::{ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, TransactionStore};
 use crate::deps::{Deps, Need};
 use crate::error::{AppendError, StoreError};
 use crate::event::NewEvent;
@@ -24,6 +24,8 @@ pub struct Stores {
     pub sagas: Arc<dyn SagaStateStore>,
     /// What observers have begun and ended.
     pub claims: Arc<dyn DedupeStore>,
+    /// Transactions for handlers, where the store has such.
+    pub transactions: Option<Arc<dyn TransactionStore>>,
 }
 
 /// Ends a store: joins what it still does and closes its connections.

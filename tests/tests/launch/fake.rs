@@ -90,6 +90,7 @@ impl StoreConfig for Fake {
             dead_letters: Arc::clone(&this) as _,
             sagas: Arc::clone(&this) as _,
             claims: Arc::clone(&this) as _,
+            transactions: None,
         };
         Ok(Store { events: Arc::clone(&this) as _, stores, supplied, close: Some(this) })
     }

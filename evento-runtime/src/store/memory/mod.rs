@@ -99,6 +99,7 @@ impl MemoryStore {
                 dead_letters: Arc::clone(&own) as _,
                 sagas: Arc::clone(&own) as _,
                 claims: own,
+                transactions: None,
             },
             supplied: Deps::default(),
             close: None,

@@ -116,6 +116,7 @@ impl<S: Server> Inner<S> {
                 dead_letters: Arc::clone(&store) as _,
                 sagas: Arc::clone(&store) as _,
                 claims: Arc::clone(&store) as _,
+                transactions: None,
             },
             supplied,
             close: own.then_some(store as Arc<dyn CloseStore>),
