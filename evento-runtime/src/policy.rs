@@ -45,6 +45,15 @@ impl fmt::Display for StartFrom {
     }
 }
 
+/// How long an attempt of a handler may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandlerTimeout {
+    /// After this its `Stop` fires.
+    pub after: Duration,
+    /// Whether its future is dropped then: the attempt has failed, and its permit and key are free.
+    pub abandons: bool,
+}
+
 /// How often and how fast a failed event is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {

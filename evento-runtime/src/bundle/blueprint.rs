@@ -122,6 +122,8 @@ impl Blueprint {
                         .map(|(name, aliases)| std::iter::once(name).chain(aliases.iter().copied()).collect()),
                     invoke: def.invoke,
                     saga: def.saga,
+                    timeout: None,
+                    transactions: def.transaction.and_then(|_| stores.transactions.clone()),
                     retry: *retry,
                     executor: executors.iter().find(|executor| Some(executor.name()) == def.executor).cloned(),
                 })

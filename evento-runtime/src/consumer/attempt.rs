@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use super::chain::chain;
 use super::engine::{BindError, Binding};
 use super::plan::{ConsumerPlan, HandlerPlan};
+use super::transaction::Transactions;
 use crate::clock::{self, SharedClock};
 use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
@@ -22,7 +23,7 @@ use crate::error::{BoxError, StoreError};
 use crate::interceptor::{Interceptor, Invocation};
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
 use crate::source::PreparedEvent;
-use crate::store::{MAX_ERROR_TEXT, SagaChange, Timer, error_text};
+use crate::store::{Lease, MAX_ERROR_TEXT, SagaChange, Timer, error_text};
 use crate::task::panic_text;
 
 /// A poll longer than this holds up everything else on its thread.
@@ -64,6 +65,8 @@ impl Effects {
 pub(crate) struct Done {
     pub(crate) flow: Flow,
     pub(crate) effects: Effects,
+    /// Whether all of it is stored already, and that the event was handled.
+    pub(crate) committed: bool,
 }
 
 /// How an attempt ended.
@@ -75,6 +78,7 @@ pub(crate) struct Caller {
     invoke: Invoke,
     label: String,
     binding: Option<Arc<dyn Binding>>,
+    transactions: Option<Transactions>,
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     classifiers: Arc<[Classifier]>,
     clock: SharedClock,
@@ -85,6 +89,7 @@ impl Caller {
     pub(crate) fn new(
         plan: &ConsumerPlan,
         handler: &HandlerPlan,
+        lease: &Lease,
         classifiers: Arc<[Classifier]>,
         clock: SharedClock,
     ) -> Self {
@@ -93,6 +98,7 @@ impl Caller {
             invoke: handler.invoke,
             label: handler.label.clone(),
             binding: plan.engine.binding(handler),
+            transactions: handler.transactions.clone().map(|store| Transactions { store, lease: lease.clone() }),
             interceptors: Arc::clone(&plan.interceptors),
             classifiers,
             clock,
@@ -113,7 +119,10 @@ impl Caller {
         if let Some(binding) = &self.binding
             && !self.bound(binding.bind(&context)).await?
         {
-            return Ok(Done { flow: Flow::Skip, effects: Effects::default() });
+            return Ok(Done { flow: Flow::Skip, effects: Effects::default(), committed: false });
+        }
+        if let Some(within) = &self.transactions {
+            return self.call_within(within, context).await;
         }
         let left = context.clone();
         match self.run(context).await {
@@ -123,7 +132,7 @@ impl Caller {
         }
     }
 
-    async fn run(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
+    pub(super) async fn run(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
         match self.invoke {
             _ if !self.interceptors.is_empty() => self.intercepted(context).await,
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
@@ -134,7 +143,7 @@ impl Caller {
         }
     }
 
-    async fn done(&self, left: &HandlerContext, flow: Flow) -> AttemptEnd {
+    pub(super) async fn done(&self, left: &HandlerContext, flow: Flow) -> AttemptEnd {
         let emitted = left.take_emitted(|| self.clock.now());
         let (emitted, scheduled) = emitted.map_err(|error| Failed::Attempt(self.explain(error)))?;
         let saga = match &self.binding {
@@ -142,7 +151,7 @@ impl Caller {
             None if flow == Flow::Complete => return Err(Failed::Attempt(self.explain(no_saga()))),
             None => None,
         };
-        Ok(Done { flow, effects: Effects { emitted, scheduled, saga } })
+        Ok(Done { flow, effects: Effects { emitted, scheduled, saga }, committed: false })
     }
 
     /// The engine's part of an attempt, which decodes and prints what is the user's.
@@ -169,7 +178,7 @@ impl Caller {
     }
 
     /// The error's `Display`, `source` and `Drop` are the user's code as well.
-    fn explain(&self, error: BoxError) -> AttemptError {
+    pub(super) fn explain(&self, error: BoxError) -> AttemptError {
         let explained = catch_unwind(AssertUnwindSafe(|| {
             let class = classify(error.as_ref(), &self.classifiers);
             let text = error_text(error.as_ref(), MAX_ERROR_TEXT);
@@ -194,7 +203,7 @@ fn no_saga() -> BoxError {
     HandlerError::permanent("`Flow::Complete` ends an instance of a saga, and this is none").into()
 }
 
-fn panicked(panic: Box<dyn Any + Send>) -> AttemptError {
+pub(super) fn panicked(panic: Box<dyn Any + Send>) -> AttemptError {
     let message = panic_text(panic.as_ref()).to_owned();
     // A payload whose `Drop` panics is no reason to lose the event.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));

@@ -24,6 +24,7 @@ mod processor;
 mod routes;
 mod settle;
 mod status;
+mod transaction;
 mod work;
 
 pub use command::SeekTo;
@@ -33,7 +34,7 @@ pub use engine::{BindError, Binding, Claiming, ConsumerEngine};
 pub use events::{EngineEvent, EngineEvents, Happening, Listener};
 pub use keys::KeyQueues;
 pub use plan::{ConsumerPlan, HandlerPlan};
-pub(crate) use processor::Ended;
 pub use processor::{ConsumerProcessor, ProcessorConfig};
+pub(crate) use processor::{Ended, Found};
 pub use routes::Routes;
 pub use status::{ConsumerCounters, ConsumerStatus, StallReason, StatusCell, StopPhase};

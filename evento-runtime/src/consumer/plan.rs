@@ -8,7 +8,8 @@ use crate::component::{HookDef, Invoke, SagaHandlerDef};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
 use crate::interceptor::Interceptor;
-use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
+use crate::store::TransactionStore;
 
 /// One consumer, ready to run.
 #[derive(Clone)]
@@ -50,6 +51,10 @@ pub struct HandlerPlan {
     pub invoke: Invoke,
     /// What a saga needs to find the instance.
     pub saga: Option<SagaHandlerDef>,
+    /// Where its transaction comes from, if it takes one.
+    pub transactions: Option<Arc<dyn TransactionStore>>,
+    /// How long an attempt may take.
+    pub timeout: Option<HandlerTimeout>,
     /// How it is tried again.
     pub retry: RetryPolicy,
     /// Where it runs; `None`: in the consumer's own loop, one event after the other.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::attempt::Effects;
 use super::delivery::{DeliveryNo, Mark};
 use crate::error::{StoreError, StoreErrorKind};
-use crate::event::EventId;
+use crate::event::{EventId, Position};
 use crate::policy::RetryPolicy;
 use crate::source::PreparedEvent;
 use crate::store::{Checkpoint, Claims, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, Settlement};
@@ -51,11 +51,17 @@ struct Notes {
     done: Vec<EventId>,
     /// Timers that are due.
     fired: Vec<PreparedEvent>,
+    /// Completed in transactions of their own, and covered by the checkpoint of the next write.
+    completed: Vec<Position>,
 }
 
 impl Notes {
     fn is_empty(&self) -> bool {
-        self.claimed.is_empty() && self.released.is_empty() && self.done.is_empty() && self.fired.is_empty()
+        self.claimed.is_empty()
+            && self.released.is_empty()
+            && self.done.is_empty()
+            && self.fired.is_empty()
+            && self.completed.is_empty()
     }
 
     /// Puts back what was not stored, before what came since.
@@ -64,6 +70,7 @@ impl Notes {
         failed.released.append(&mut self.released);
         failed.done.append(&mut self.done);
         failed.fired.append(&mut self.fired);
+        failed.completed.append(&mut self.completed);
         *self = failed;
     }
 
@@ -161,6 +168,12 @@ impl Settler {
         self.notes.fired.extend(events);
     }
 
+    /// What its transaction has noted need not be kept once a checkpoint covers it. To be called once the delivery is
+    /// settled.
+    pub(crate) fn completed(&mut self, position: Position) {
+        self.notes.completed.push(position);
+    }
+
     /// The deliveries that the next write settles.
     pub(crate) fn waiting(&self) -> BTreeSet<DeliveryNo> {
         self.parts.keys().copied().collect()
@@ -221,6 +234,7 @@ impl Settler {
         if !notes.is_empty() {
             settlement.claims = notes.claims(self.claim_expiry);
             settlement.fired.clone_from(&notes.fired);
+            settlement.covered.clone_from(&notes.completed);
         }
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         let task = self.tasks.spawn(async move { store.settle(&lease, settlement).await });
@@ -260,7 +274,8 @@ impl Settler {
     }
 }
 
-fn add(settlement: &mut Settlement, effects: &Effects) {
+/// Has them stored with everything else.
+pub(super) fn add(settlement: &mut Settlement, effects: &Effects) {
     settlement.emitted.extend_from_slice(&effects.emitted);
     settlement.sagas.extend(effects.saga.clone());
     settlement.scheduled.extend_from_slice(&effects.scheduled);

@@ -36,6 +36,13 @@ pub enum StallReason {
     },
     /// The ownership ran out before it could be renewed.
     LeaseLost,
+    /// A handler takes longer than its `timeout`, and nothing goes on without it.
+    HandlerOverTime {
+        /// `OrderView::placed`.
+        handler: String,
+        /// Its event.
+        position: Position,
+    },
 }
 
 impl std::fmt::Display for StallReason {
@@ -50,6 +57,7 @@ impl std::fmt::Display for StallReason {
             Self::BackingOff => f.write_str("backing off"),
             Self::Store { error } => write!(f, "store ({error})"),
             Self::LeaseLost => f.write_str("lease lost"),
+            Self::HandlerOverTime { handler, position } => write!(f, "handler over time ({handler} at {position})"),
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::attempt::{AttemptEnd, Caller};
+use super::attempt::{AttemptEnd, Caller, Failed};
 use super::delivery::{DeliveryNo, REDRIVEN};
-use crate::context::{ConsumerScope, HandlerContext};
+use super::processor::abandoned;
+use crate::context::{ConsumerScope, HandlerContext, Stop};
 use crate::event::StoredEvent;
 use crate::executor::Work;
 
@@ -19,9 +22,19 @@ pub(crate) struct Report {
     pub(crate) end: Option<AttemptEnd>,
 }
 
-/// Keeps the permit of a delivery between its attempts and until its dead letter is stored (`OnStart`). A number
-/// sent is the attempt to make next; dropping it lets the permit go.
-pub(crate) type Hold = mpsc::Sender<u32>;
+/// Keeps the permit of a delivery between its attempts and until its dead letter is stored (`OnStart`). Dropping it lets
+/// the permit go.
+pub(crate) type Hold = mpsc::Sender<Next>;
+
+/// The attempt to make next.
+#[derive(Debug)]
+pub(crate) struct Next {
+    pub(crate) attempt: u32,
+    /// Its own, if its time is limited.
+    pub(crate) stop: Option<Stop>,
+    /// Fires when it is to be dropped.
+    pub(crate) abandon: Option<oneshot::Receiver<()>>,
+}
 
 /// One delivery that was admitted.
 pub(crate) struct Job {
@@ -29,7 +42,9 @@ pub(crate) struct Job {
     pub(crate) event: Arc<StoredEvent>,
     pub(crate) scope: Arc<ConsumerScope>,
     pub(crate) caller: Arc<Caller>,
-    pub(crate) attempt: u32,
+    pub(crate) first: Next,
+    /// How long an attempt may take.
+    pub(crate) limit: Option<Duration>,
     pub(crate) reports: mpsc::Sender<Report>,
     /// Counted until it ends, also by a loop that died meanwhile.
     pub(crate) _running: TaskTrackerToken,
@@ -37,26 +52,34 @@ pub(crate) struct Job {
 
 impl Job {
     /// With `held`, further attempts run under the same permit.
-    pub(crate) fn into_work(self, held: Option<mpsc::Receiver<u32>>) -> Work {
+    pub(crate) fn into_work(self, held: Option<mpsc::Receiver<Next>>) -> Work {
         let blocking = self.caller.is_blocking();
         Work { future: Box::pin(self.run(held)), blocking }
     }
 
-    async fn run(self, mut held: Option<mpsc::Receiver<u32>>) {
+    async fn run(self, mut held: Option<mpsc::Receiver<Next>>) {
         let mut unreported = Unreported { reports: &self.reports, number: self.number, armed: true };
-        let mut attempt = self.attempt;
+        let mut next = self.first;
         loop {
             let redriven = self.number >= REDRIVEN;
             let context =
-                HandlerContext::of_delivery(Arc::clone(&self.scope), Arc::clone(&self.event), attempt, redriven);
-            let end = self.caller.call(context).await;
+                HandlerContext::of_delivery(Arc::clone(&self.scope), Arc::clone(&self.event), next.attempt, redriven)
+                    .stopping(next.stop);
+            let end = match next.abandon {
+                None => self.caller.call(context).await,
+                Some(abandon) => tokio::select! {
+                    biased;
+                    end = self.caller.call(context) => end,
+                    _ = abandon => Err(Failed::Attempt(abandoned(self.limit))),
+                },
+            };
             unreported.armed = false;
             // The consumer is gone only after an abandoned stop: then nobody records an outcome.
             let _ = self.reports.send(Report { number: self.number, end: Some(end) }).await;
-            let Some(next) = &mut held else { return };
-            let Some(number) = next.recv().await else { return };
+            let Some(held) = &mut held else { return };
+            let Some(further) = held.recv().await else { return };
             unreported.armed = true;
-            attempt = number;
+            next = further;
         }
     }
 }
@@ -88,11 +111,11 @@ pub(crate) mod tests {
     use crate::component::{Invoke, Kind};
     use crate::consumer::engine::ConsumerEngine;
     use crate::consumer::plan::{ConsumerPlan, HandlerPlan};
-    use crate::context::Stop;
     use crate::deps::Deps;
     use crate::event::{EventId, Position, Timestamp};
     use crate::identity::{ConsumerId, ContextPattern};
     use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
+    use crate::store::Lease;
 
     pub(crate) fn event(position: u64) -> Arc<StoredEvent> {
         Arc::new(StoredEvent {
@@ -123,6 +146,8 @@ pub(crate) mod tests {
             names: None,
             invoke,
             saga: None,
+            transactions: None,
+            timeout: None,
             retry: RetryPolicy::default(),
             executor: None,
         };
@@ -140,7 +165,12 @@ pub(crate) mod tests {
             handlers: vec![handler.clone()],
             settings: LoopSettings::default(),
         };
-        Caller::new(&plan, &handler, Arc::new([]), Arc::new(SystemClock))
+        let lease = Lease {
+            consumer: (*plan.id).clone(),
+            owner: crate::identity::OwnerId::generate(),
+            epoch: crate::identity::Epoch(1),
+        };
+        Caller::new(&plan, &handler, &lease, Arc::new([]), Arc::new(SystemClock))
     }
 
     struct Plain;
@@ -164,8 +194,9 @@ pub(crate) mod tests {
             event: event(1),
             scope: scope(),
             caller,
-            attempt: 1,
+            first: Next { attempt: 1, stop: None, abandon: None },
             reports,
+            limit: None,
             _running: TaskTracker::new().token(),
         };
         let mut work = job.into_work(None);

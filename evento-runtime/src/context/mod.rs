@@ -13,7 +13,7 @@ pub use saga::{Associations, SagaState};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
@@ -58,6 +58,8 @@ struct Call {
     event: Arc<StoredEvent>,
     attempt: u32,
     redriven: bool,
+    /// Its own, where the time of the attempt is limited.
+    stop: OnceLock<Stop>,
     emitted: Mutex<outbox::Emitted>,
     /// What interceptors put; without any it costs nothing.
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
@@ -84,6 +86,7 @@ impl HandlerContext {
             event,
             attempt,
             redriven,
+            stop: OnceLock::new(),
             emitted: Mutex::default(),
             locals: Mutex::default(),
             saga: Mutex::default(),
@@ -119,6 +122,15 @@ impl HandlerContext {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.0.attempt
+    }
+
+    /// With a signal of its own, instead of the consumer's.
+    pub(crate) fn stopping(self, stop: Option<Stop>) -> Self {
+        if let Some(stop) = stop {
+            // A context is made once.
+            let _ = self.0.stop.set(stop);
+        }
+        self
     }
 
     /// Gives the attempt an open transaction, or gives it back.
@@ -257,7 +269,8 @@ impl FromContext for Attempt {
     }
 }
 
-/// Fires when the bundle stops, so that a long handler can end early. What it returns still counts.
+/// Fires when the bundle stops, or when the handler has taken longer than its `timeout`, so that a long handler can end
+/// early. What it returns still counts.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Receiver<bool>);
 
@@ -283,6 +296,6 @@ impl Stop {
 
 impl FromContext for Stop {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
-        Ok(context.0.scope.stop.clone())
+        Ok(context.0.stop.get().unwrap_or(&context.0.scope.stop).clone())
     }
 }

@@ -1,5 +1,6 @@
 //! One consumer over time: wait for the ownership, work while it lasts, give it back.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::moving::{Moved, move_to};
 use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::consumer::command::{Command, Commands, Reply};
-use crate::consumer::{ConsumerProcessor, Ended, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
+use crate::consumer::{ConsumerProcessor, Ended, Found, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
 use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::policy::{RetryPolicy, StartFrom};
@@ -44,8 +45,7 @@ pub(super) struct Ownership {
 }
 
 enum Acquired {
-    /// With the end of the log.
-    Owned(HeldLease, ConsumerState, Option<Position>),
+    Owned(HeldLease, ConsumerState, Found),
     Standby(ConsumerState),
 }
 
@@ -83,7 +83,7 @@ impl Ownership {
         let mut failures = 0;
         while self.phase() == StopPhase::Run {
             let pause = match self.acquire().await {
-                Ok(Acquired::Owned(lease, state, head)) => match self.work(lease, state, head).await {
+                Ok(Acquired::Owned(lease, state, found)) => match self.work(lease, state, found).await {
                     Worked::Stopped(stragglers) => return stragglers,
                     // The next owner, or this one again, in its turn.
                     Worked::Lost => {
@@ -190,7 +190,7 @@ impl Ownership {
         self.config.tasks.run(async move { acquire(&config, lock.as_ref(), &keeper).await }).await
     }
 
-    async fn work(&mut self, lease: HeldLease, state: ConsumerState, head: Option<Position>) -> Worked {
+    async fn work(&mut self, lease: HeldLease, state: ConsumerState, found: Found) -> Worked {
         let hooks = Hook::due(&self.config.plan, &state);
         for hook in hooks {
             // It runs in a task of its own: at the deadline of a stop it is left alone, not cancelled.
@@ -219,7 +219,7 @@ impl Ownership {
         let id = Arc::clone(&self.config.plan.id);
         self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
         let Some(commands) = self.commands.take() else { return Worked::Lost };
-        let (ended, commands) = ConsumerProcessor::new(&self.config, lease, state, head, commands).run().await;
+        let (ended, commands) = ConsumerProcessor::new(&self.config, lease, state, found, commands).run().await;
         self.commands = Some(commands);
         match ended {
             Ended::Seek { to, keep, watermark, reply } => {
@@ -315,7 +315,7 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     let Some(lease) = lock.acquire(id, state.epoch).await? else { return Ok(Acquired::Standby(state)) };
     let held = keeper.hold(lease.clone(), asked_at);
     match begin(config, &lease).await {
-        Ok((state, head)) => Ok(Acquired::Owned(held, state, head)),
+        Ok((state, found)) => Ok(Acquired::Owned(held, state, found)),
         Err(error) => {
             // Nothing has begun under it: kept, it would be in our own way.
             lock.release(&lease).await?;
@@ -324,7 +324,7 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     }
 }
 
-async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState, Option<Position>), StoreError> {
+async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState, Found), StoreError> {
     let id = &config.plan.id;
     // The epoch reaches the state store before anything is read there: what an earlier owner still writes is
     // either in what is read next, or refused.
@@ -344,5 +344,10 @@ async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState
         return Err(StoreError::new(StoreErrorKind::Missing, config.source.describe())
             .detail(format!("the checkpoint of `{id}` is not of this log: {why}")));
     }
-    Ok((state, head))
+    let transactions = config.plan.handlers.iter().find_map(|handler| handler.transactions.as_ref());
+    let completed = match transactions {
+        Some(store) => store.completed(id).await?.into_iter().collect(),
+        None => BTreeSet::new(),
+    };
+    Ok((state, Found { head, completed }))
 }

@@ -13,6 +13,7 @@ impl ConsumerProcessor {
     /// Settles what was handled before.
     pub(super) fn pass(&mut self, number: DeliveryNo) {
         self.log.settle(number);
+        self.counters.settled += 1;
         self.counters.skipped += 1;
     }
 

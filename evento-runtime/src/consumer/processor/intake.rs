@@ -65,6 +65,11 @@ impl ConsumerProcessor {
             let cover = cover(self.plan.mode, lane);
             // What was read before is in here already, or settled.
             let Some(number) = self.log.push(&event.position, cover) else { continue };
+            if self.completed.remove(&event.position) {
+                self.pass(number);
+                self.settler.completed(event.position);
+                continue;
+            }
             let id = event.id;
             match claims.get(&id) {
                 // Handled already, by an ownership that could not say so in its checkpoint.

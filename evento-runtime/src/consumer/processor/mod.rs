@@ -9,6 +9,7 @@ mod redrive;
 mod show;
 mod start;
 mod stop;
+mod timeout;
 mod timers;
 mod writing;
 
@@ -25,6 +26,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use self::delivery::{Delivery, Inline, Stage};
+use self::timeout::Limit;
+pub(super) use self::timeout::abandoned;
 use self::timers::Timers;
 use super::attempt::{AttemptEnd, Caller};
 use super::command::{Command, Commands, Reply, SeekTo, WishesReceiver};
@@ -90,6 +93,15 @@ pub struct ProcessorConfig {
     pub(crate) wishes: WishesReceiver,
 }
 
+/// What an ownership finds beside the stored state.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The end of the log.
+    pub(crate) head: Option<Position>,
+    /// What transactions have completed and the checkpoint does not cover.
+    pub(crate) completed: BTreeSet<Position>,
+}
+
 /// How an ownership ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
@@ -143,6 +155,8 @@ pub struct ConsumerProcessor {
     report_to: mpsc::Sender<Report>,
     inline: Option<Inline>,
     retries: BTreeSet<(Instant, DeliveryNo)>,
+    /// Running attempts whose time is limited.
+    limits: HashMap<DeliveryNo, Limit, FixedHasher>,
 
     /// Deliveries that have not started, and their bytes.
     pending: usize,
@@ -177,6 +191,8 @@ pub struct ConsumerProcessor {
     unready: u32,
     /// The end of the log when this ownership began.
     head: Option<Position>,
+    /// Open for the stored checkpoint, but completed in transactions.
+    completed: BTreeSet<Position>,
     pinned: start::PinnedWarning,
 }
 
@@ -205,9 +221,10 @@ impl ConsumerProcessor {
         config: &ProcessorConfig,
         lease: HeldLease,
         state: ConsumerState,
-        head: Option<Position>,
+        found: Found,
         commands: Commands,
     ) -> Self {
+        let Found { head, completed } = found;
         let plan = Arc::clone(&config.plan);
         let checkpoint = state.checkpoint.unwrap_or_default();
         let (handlers_stop, stop_signal) = watch::channel(false);
@@ -222,7 +239,7 @@ impl ConsumerProcessor {
             .iter()
             .map(|handler| {
                 let (classifiers, clock) = (Arc::clone(&config.classifiers), Arc::clone(&config.clock));
-                Arc::new(Caller::new(&plan, handler, classifiers, clock))
+                Arc::new(Caller::new(&plan, handler, lease.lease(), classifiers, clock))
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
@@ -250,6 +267,7 @@ impl ConsumerProcessor {
             claimed_not_begun: 0,
             unready: 0,
             head,
+            completed,
             log: DeliveryLog::resume(&checkpoint),
             dispatch: Dispatch::new(executors.len()),
             asked: vec![false; executors.len()],
@@ -278,6 +296,7 @@ impl ConsumerProcessor {
             report_to,
             inline: None,
             retries: BTreeSet::new(),
+            limits: HashMap::default(),
             pending: 0,
             pending_bytes: 0,
             in_flight: 0,
@@ -311,6 +330,7 @@ impl ConsumerProcessor {
             self.read_letters();
             self.read_timers(now);
             self.renew_claims(now);
+            self.enforce_limits(now);
             self.resume_due_retries(now);
             let busy = self.run_inline().await;
             self.start_admitted();
@@ -384,7 +404,7 @@ impl ConsumerProcessor {
             if due > now { due } else { now + Duration::from_secs(1) }
         });
         let claims = (self.claiming.is_some() && !self.deliveries.is_empty()).then_some(self.claims_due);
-        [retry, self.next_write(now), silent, self.next_look(), claims].into_iter().flatten().min()
+        [retry, self.next_write(now), silent, self.next_look(), claims, self.next_limit()].into_iter().flatten().min()
     }
 
     fn take_reports(&mut self, first: Report) {

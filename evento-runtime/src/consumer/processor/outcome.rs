@@ -1,5 +1,6 @@
 //! How a delivery goes on after an attempt: settled, again later, or to the dead letters.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,18 +34,24 @@ impl ConsumerProcessor {
 
     pub(super) fn inline_ended(&mut self, end: AttemptEnd) {
         let Some(inline) = self.inline.take() else { return };
+        let number = inline.number;
+        // One that is abandoned has not ended: dropping it runs what is the user's.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(inline)));
         self.in_flight -= 1;
-        self.attempt_ended(inline.number, end);
+        self.attempt_ended(number, end);
     }
 
     fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
+        self.limits.remove(&number);
         let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
         if !matches!(end, Err(Failed::Store(_))) {
             self.unready = 0;
         }
         match end {
-            Ok(Done { flow: Flow::Continue | Flow::Complete, effects }) => self.succeeded(number, false, effects),
-            Ok(Done { flow: Flow::Skip, effects }) => self.succeeded(number, true, effects),
+            Ok(Done { flow: Flow::Continue | Flow::Complete, effects, committed }) => {
+                self.succeeded(number, false, effects, committed);
+            }
+            Ok(Done { flow: Flow::Skip, effects, committed }) => self.succeeded(number, true, effects, committed),
             Ok(Done { flow: Flow::DeadLetter(reason), .. }) => {
                 self.failed(number, AttemptError { class: ErrorClass::Permanent, text: reason }, None);
             }
@@ -61,6 +68,10 @@ impl ConsumerProcessor {
         if !self.is_owner() {
             return self.leave(number);
         }
+        if error.kind() == StoreErrorKind::Fenced {
+            self.leave(number);
+            return self.lose("a later ownership wrote");
+        }
         self.unready = self.unready.saturating_add(1);
         self.note_store_failure(error);
         if let Some(delivery) = self.deliveries.get_mut(&number) {
@@ -69,12 +80,15 @@ impl ConsumerProcessor {
         }
     }
 
-    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, effects: Effects) {
+    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, effects: Effects, committed: bool) {
         self.transient_streak = 0;
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
             Arc::make_mut(&mut self.errors).streak = 0;
             self.errors_changed = true;
+        }
+        if committed {
+            return self.committed(number, &effects);
         }
         if effects.is_empty() && number < REDRIVEN {
             return self.settle(number);
@@ -86,6 +100,18 @@ impl ConsumerProcessor {
         let effects = Box::new(effects);
         let part = if number < REDRIVEN { Part::Handled(effects) } else { Part::Resolved(delivery.event.id, effects) };
         self.settler.add(number, part);
+    }
+
+    /// Everything of it is stored, and that it was handled.
+    fn committed(&mut self, number: DeliveryNo, effects: &Effects) {
+        if let Some(due_at) = effects.scheduled.iter().map(|timer| timer.due_at).min() {
+            self.timer_stored(due_at);
+        }
+        let position = self.deliveries.get(&number).map(|delivery| delivery.event.position.clone());
+        self.settle(number);
+        if let Some(position) = position.filter(|_| number < REDRIVEN) {
+            self.settler.completed(position);
+        }
     }
 
     /// Nothing more has to be stored for it but the checkpoint.
@@ -110,6 +136,7 @@ impl ConsumerProcessor {
 
     /// Its executor dropped it, because the runtime it ran on ends. It runs again, should there be another chance.
     fn dropped(&mut self, number: DeliveryNo) {
+        self.limits.remove(&number);
         if let Some(delivery) = self.deliveries.get_mut(&number) {
             // The permit went with the work.
             delivery.hold = None;

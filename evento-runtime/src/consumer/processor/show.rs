@@ -8,7 +8,7 @@ use crate::consumer::status::StallReason;
 
 impl ConsumerProcessor {
     pub(super) fn show(&mut self) {
-        let reason = self.reason();
+        let reason = self.reason_now();
         if !self.scope.progress.has_reached_head() && self.log.watermark() >= self.head.as_ref() {
             self.scope.progress.note_head();
         }
@@ -31,6 +31,16 @@ impl ConsumerProcessor {
             status.counters = self.counters;
             status.errors = Arc::clone(&self.errors);
         });
+    }
+
+    fn reason_now(&self) -> Option<StallReason> {
+        let reason = self.reason();
+        let held = match &reason {
+            Some(StallReason::WindowFull | StallReason::NoPermit { .. } | StallReason::InlineBarrier) => true,
+            None => self.in_flight > 0 && self.all_over_time() && (self.inline.is_some() || self.feed.is_at_head()),
+            _ => false,
+        };
+        if held { self.over_time().or(reason) } else { reason }
     }
 
     /// Why nothing moves; `None` while something does.

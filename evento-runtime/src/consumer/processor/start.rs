@@ -111,7 +111,9 @@ impl ConsumerProcessor {
         let Some(delivery) = self.deliveries.get(&number) else { return };
         let caller = Arc::clone(&self.callers[delivery.handler]);
         let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&delivery.event));
-        let context = HandlerContext::of_delivery(scope, event, delivery.retry.attempt(), number >= REDRIVEN);
+        // Abandoned, its future is dropped by the loop itself.
+        let next = self.next_attempt(number);
+        let context = HandlerContext::of_delivery(scope, event, next.attempt, number >= REDRIVEN).stopping(next.stop);
         let future = if caller.is_blocking() {
             let tasks = self.tasks.clone();
             async move {
@@ -206,13 +208,16 @@ impl ConsumerProcessor {
             delivery.hold = Some(hold);
             held
         });
+        let first = self.next_attempt(number);
+        let Some(delivery) = self.deliveries.get(&number) else { return };
         let job = Job {
             number,
             event: Arc::clone(&delivery.event),
             scope: Arc::clone(&self.scope),
             caller: Arc::clone(&self.callers[delivery.handler]),
-            attempt: delivery.retry.attempt(),
+            first,
             reports: self.report_to.clone(),
+            limit: self.plan.handlers[delivery.handler].timeout.map(|timeout| timeout.after),
             _running: self.handlers.token(),
         };
         self.executors[lane].run(permit, job.into_work(held));
@@ -225,13 +230,14 @@ impl ConsumerProcessor {
             && due <= now
         {
             self.retries.pop_first();
-            let Some(delivery) = self.deliveries.get_mut(&number) else { continue };
-            match (&delivery.hold, self.lanes[delivery.handler]) {
+            let Some(delivery) = self.deliveries.get(&number) else { continue };
+            match (delivery.hold.clone(), self.lanes[delivery.handler]) {
                 // The permit is still there: the work itself goes on.
                 (Some(hold), _) => {
-                    if hold.try_send(delivery.retry.attempt()).is_ok() {
+                    let next = self.next_attempt(number);
+                    if hold.try_send(next).is_ok() {
                         self.note_begun(number);
-                    } else {
+                    } else if let Some(delivery) = self.deliveries.get_mut(&number) {
                         delivery.stage = Stage::Left;
                     }
                 }
