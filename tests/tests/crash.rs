@@ -129,6 +129,27 @@ async fn under_watermark_nothing_is_lost_and_re_runs_stay_within_the_window() {
 }
 
 #[tokio::test]
+async fn with_the_framework_s_transaction_every_effect_is_there_exactly_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("exactly.db");
+    let mut moments = Moments::new();
+    let rounds = if evento_tests::long() { 100 } else { 20 };
+    for run in 0..rounds {
+        let round = Run::of("exactly", &db).set("RUN", run).set("APPEND", 300);
+        round.kill_after("ready", Duration::from_millis(moments.below(250)));
+    }
+    assert_eq!(Run::of("exactly", &db).set("RUN", rounds).drain(), 0);
+    let (events, again) = (ask(&db, EVENTS).await, ask(&db, AGAIN).await);
+    eprintln!("{rounds} kills, {events} events, {again} effects twice");
+    assert!(events > 1_000, "only {events} events: the kills came too early to say anything");
+    assert_eq!(ask(&db, lost!("exactly")).await, 0);
+    assert_eq!(ask(&db, lost!("in-order")).await, 0);
+    assert_eq!(again, 0);
+    assert_eq!(ask(&db, "SELECT COUNT(*) FROM effect").await, 2 * events);
+    assert_eq!(ask(&db, DIFFERENT).await, 0);
+}
+
+#[tokio::test]
 async fn real_payloads_survive_a_kill_in_every_round() {
     let Some(data) = evento_tests::webhooks() else {
         return evento_tests::skip("no github-webhooks.jsonl: set EVENTO_TEST_DATA to its folder");

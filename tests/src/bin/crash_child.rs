@@ -9,6 +9,7 @@ use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
 use evento_runtime::prelude::*;
 use evento_runtime::store::{Sqlite, Synchronous};
 use evento_runtime::{Bundle, BundleBuilder, CheckpointMode, Expected, Running};
+use sqlx::SqliteConnection;
 
 /// What the parent asks for, as environment variables.
 struct Settings {
@@ -63,16 +64,20 @@ impl Effects {
     }
 
     async fn write(&self, who: &str, event: &RawEvent) -> Result<(), BoxError> {
-        let position = i64::try_from(event.position.as_u64().ok_or("not a number")?)?;
+        let position = event.position.as_u64().ok_or("not a number")?;
         // Long enough that many are under way at any moment.
-        tokio::time::sleep(Duration::from_micros(u64::try_from(position * 7_919 % 2_500)?)).await;
+        tokio::time::sleep(Duration::from_micros(position * 7_919 % 2_500)).await;
         let mut db = self.db.acquire().await?;
+        self.write_in(&mut db, who, event).await
+    }
+
+    async fn write_in(&self, db: &mut SqliteConnection, who: &str, event: &RawEvent) -> Result<(), BoxError> {
         sqlx::query("INSERT INTO effect (who, position, run, payload) VALUES (?1, ?2, ?3, ?4)")
             .bind(who)
-            .bind(position)
+            .bind(i64::try_from(event.position.as_u64().ok_or("not a number")?)?)
             .bind(self.run)
             .bind(&event.payload[..])
-            .execute(&mut *db)
+            .execute(db)
             .await?;
         Ok(())
     }
@@ -95,6 +100,48 @@ impl Parallel {
     #[event_handler(executor = "pool", retry = 0)]
     async fn any(&self, event: RawEvent) -> Result<(), BoxError> {
         self.0.write("parallel", &event).await
+    }
+}
+
+/// What it writes and that it has handled the event are one commit.
+struct Exactly(Effects);
+
+#[projector(version = 1)]
+impl Exactly {
+    #[inject]
+    fn new(effects: EffectsOf) -> Self {
+        Self(effects.0)
+    }
+
+    #[on_start]
+    async fn make_table(&self) -> Result<(), BoxError> {
+        self.0.make_table().await
+    }
+
+    #[event_handler(executor = "pool", retry = 0)]
+    async fn any(&self, event: RawEvent, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+        self.0.write_in(tx, "exactly", &event).await
+    }
+}
+
+/// The same, one event after the other.
+struct InOrder(Effects);
+
+#[projector(version = 1)]
+impl InOrder {
+    #[inject]
+    fn new(effects: EffectsOf) -> Self {
+        Self(effects.0)
+    }
+
+    #[on_start]
+    async fn make_table(&self) -> Result<(), BoxError> {
+        self.0.make_table().await
+    }
+
+    #[event_handler]
+    async fn any(&self, event: RawEvent, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+        self.0.write_in(tx, "in-order", &event).await
     }
 }
 
@@ -195,6 +242,7 @@ fn scenario_of(scenario: &str, builder: BundleBuilder, settings: &Settings) -> B
     let lanes = |n| -> std::sync::Arc<dyn ConsumerExecutor> { ConsumerExecutors::partitioned("pool", n) };
     match scenario {
         "watermark" => builder.register::<Parallel>().executor(lanes(16)).checkpoint_mode(CheckpointMode::Watermark),
+        "exactly" => builder.register::<Exactly>().register::<InOrder>().executor(lanes(16)),
         "on-start" => builder
             .register::<Failing>()
             .executor(ConsumerExecutors::tasks("pool", 8))

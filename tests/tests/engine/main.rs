@@ -8,6 +8,7 @@
 mod barrier;
 mod checkpoint;
 mod embedded;
+mod exactly_once;
 mod failures;
 mod free;
 mod head;
