@@ -99,6 +99,7 @@ pub use macros::{Event, event_handler, inject, observer, on_reset, on_start, pro
 pub use outcome::{ErrorClass, Flow, HandlerError};
 pub use policy::{CheckpointMode, StartFrom};
 pub use source::{Appended, Expected};
+pub use store::Tx;
 
 /// The code of the README compiles.
 #[cfg(all(doctest, feature = "macros", feature = "sqlite"))]

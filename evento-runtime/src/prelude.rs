@@ -8,6 +8,7 @@ pub use crate::error::BoxError;
 pub use crate::event::{Event, EventId, Metadata, NewEvent, Position, RawEvent};
 pub use crate::outcome::{ErrorClass, Flow, HandlerError};
 pub use crate::policy::StartFrom;
+pub use crate::store::Tx;
 
 #[cfg(feature = "macros")]
 pub use crate::macros::{Event, event_handler, observer, on_reset, on_start, projector, saga, saga_event_handler};

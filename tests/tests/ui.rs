@@ -13,13 +13,27 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, Said, said, workspace};
 
-const FILES: [&str; 15] = [
-    "options", "block", "function", "event", "types", "stray", "link", "habits", "unknown", "shapes", "accepted",
-    "warnings", "saga", "observer", "reset",
+const FILES: [&str; 16] = [
+    "options",
+    "block",
+    "function",
+    "event",
+    "types",
+    "stray",
+    "link",
+    "habits",
+    "unknown",
+    "shapes",
+    "accepted",
+    "warnings",
+    "saga",
+    "observer",
+    "reset",
+    "transaction",
 ];
 
 /// What the traits of evento make the compiler say.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "is not an event",
     "cannot be extracted",
     "cannot return",
@@ -29,6 +43,7 @@ const OURS: [&str; 9] = [
     "is not a component",
     "cannot be the association",
     "cannot be the state",
+    "is not a database",
 ];
 
 /// Sentences without a code that are not ours all the same.

@@ -45,10 +45,10 @@ mod unknown_keys {
 //~                          ^^^^ `nmae` is not an option of `#[projector]`; did you mean `name`?
 //~                                      ^^^^^ `batch` is not an option of `#[projector]`
     impl View {
-        #[event_handler(exector = "mail", timeout = "5s", retyr = 1)]
+        #[event_handler(exector = "mail", patience = "5s", retyr = 1)]
 //~                     ^^^^^^^ `exector` is not an option of `#[event_handler]`; did you mean `executor`?
-//~                                       ^^^^^^^ `timeout` is not an option of `#[event_handler]`
-//~                                                       ^^^^^ `retyr` is not an option of `#[event_handler]`; did you mean `retry`?
+//~                                       ^^^^^^^^ `patience` is not an option of `#[event_handler]`
+//~                                                        ^^^^^ `retyr` is not an option of `#[event_handler]`; did you mean `retry`?
         async fn on(&self, _event: A) {}
     }
 }

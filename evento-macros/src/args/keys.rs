@@ -33,6 +33,8 @@ const RETRY: Key = key("retry", "a whole number, or -1 for ever", "retry = 3");
 const RETRY_DELAY: Key = key("retry_delay", "a string with a number and a unit", "retry_delay = \"500ms\"");
 const MAX_DELAY: Key = key("max_delay", "a string with a number and a unit", "max_delay = \"30s\"");
 
+const TIMEOUT: Key = key("timeout", "a string with a number and a unit", "timeout = \"30s\"");
+
 const OF_PROJECTOR: Key = key("projector", "the path of a unit struct with `#[projector]`", "projector = OrderTotals");
 const OF_SAGA: Key = key("saga", "the path of a unit struct with `#[saga]`", "saga = FulfilOrder");
 const OF_OBSERVER: Key = key("observer", "the path of a unit struct with `#[observer]`", "observer = Receipts");
@@ -86,6 +88,8 @@ pub(crate) const HANDLER: &[Key] = &[
     RETRY,
     RETRY_DELAY,
     MAX_DELAY,
+    TIMEOUT,
+    key("on_timeout", "\"abandon\"", "on_timeout = \"abandon\""),
     OF_PROJECTOR,
     OF_OBSERVER,
     refused("saga", "`saga` must be an option of `#[saga_event_handler]`, which handlers of a saga have"),
@@ -100,6 +104,12 @@ pub(crate) const SAGA_HANDLER: &[Key] = &[
     RETRY,
     RETRY_DELAY,
     MAX_DELAY,
+    TIMEOUT,
+    refused(
+        "on_timeout",
+        "`on_timeout` must be left out: the next event of an instance needs the state that this one leaves, so it is \
+         waited for",
+    ),
     OF_SAGA,
     refused(
         "executor",

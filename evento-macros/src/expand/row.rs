@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
 use super::here;
-use crate::model::{Executor, Handler, Method, SagaHandler};
+use crate::model::{Argument, Executor, Handler, Method, SagaHandler};
 use crate::names::{at, plain};
 
 /// The same name, standing at the user's token.
@@ -34,14 +34,20 @@ pub(super) fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStre
     let retry = options.retry.map(|retry| quote!(.retry(#retry)));
     let retry_delay = options.retry_delay.map(|micros| quote!(.retry_delay(#micros)));
     let max_delay = options.max_delay.map(|micros| quote!(.max_delay(#micros)));
+    let timeout = options.timeout.map(|micros| quote!(.timeout(#micros)));
+    let abandon = options.abandon.map(|_| quote!(.abandon()));
     let needs = needs(rt, "needs", &method.args);
+    let transaction = method.args.iter().find_map(|arg| match arg {
+        Argument::Transaction(database) => Some(quote!(.transaction::<#database>())),
+        Argument::Extractor(_) => None,
+    });
     let docs = (!method.docs.is_empty()).then(|| {
         let docs = &method.docs;
         quote!(.docs(#docs))
     });
     quote! {
         #rt::handler::<#event>(#name, #here, #shim)
-            #saga #executor #retry #retry_delay #max_delay #needs #docs
+            #saga #executor #retry #retry_delay #max_delay #timeout #abandon #needs #transaction #docs
     }
 }
 
@@ -57,7 +63,10 @@ fn shim(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream
     arguments.take(rt, "event", event, &context);
     let state = saga.as_ref().map(|saga| arguments.lend(rt, "saga_state", &saga.state, &context));
     for arg in &method.args {
-        arguments.take(rt, "extract", arg, &context);
+        match arg {
+            Argument::Extractor(ty) => arguments.take(rt, "extract", ty, &context),
+            Argument::Transaction(database) => arguments.borrow(rt, database, &context),
+        }
     }
     let convert = Convert {
         function: if saga.is_some() { "saga_outcome" } else { "outcome" },
@@ -101,7 +110,11 @@ pub(super) fn local(name: &str) -> Ident {
 #[derive(Default)]
 struct Arguments {
     lets: TokenStream,
+    /// What is got once nothing else can fail: it does not come back by itself.
+    last: TokenStream,
     passed: Vec<TokenStream>,
+    /// What becomes of it after the call.
+    after: TokenStream,
 }
 
 impl Arguments {
@@ -126,6 +139,17 @@ impl Arguments {
         self.lets.extend(quote!(let mut #name = #get;));
         self.passed.push(quote!(&mut #name));
         name
+    }
+
+    /// The transaction. It goes back whatever the call returns, so that it is ended by whoever began it.
+    fn borrow(&mut self, rt: &TokenStream, database: &Type, from: &Ident) {
+        let name = local(&format!("__{}", self.passed.len()));
+        let get = argument(rt, database.span(), "transaction", database, &quote!(&#from));
+        let give_back = named(rt, database.span(), "give_back");
+        self.last.extend(quote!(let mut #name = #get;));
+        // What is wrong with the database is said at its name, wherever it turns up.
+        self.passed.push(quote_spanned!(at(database.span())=> &mut #name));
+        self.after.extend(quote_spanned!(at(database.span())=> #give_back::<#database>(&#from, #name);));
     }
 
     fn call(&self, method: &Method, owner: &TokenStream) -> TokenStream {
@@ -173,11 +197,17 @@ fn converted(rt: &TokenStream, method: &Method, convert: &Convert, call: &TokenS
 /// One boxed future that calls, waits, and converts what came back.
 fn awaited(rt: &TokenStream, method: &Method, convert: &Convert, owner: &TokenStream, from: &Arguments) -> TokenStream {
     let call = from.call(method, owner);
-    let call = quote_spanned!(at(method.ident.span())=> #call.await);
+    let mut call = quote_spanned!(at(method.ident.span())=> #call.await);
+    let Arguments { lets, last, after, .. } = from;
+    let mut body = quote!(#lets #last);
+    if !after.is_empty() {
+        let returned = local("__returned");
+        body.extend(quote!(let #returned = #call; #after));
+        call = quote!(#returned);
+    }
     let outcome = converted(rt, method, convert, &call);
-    let lets = &from.lets;
     let run = named(rt, method.ident.span(), "run");
-    quote_spanned!(at(method.ident.span())=> #run(async move { #lets #outcome }))
+    quote_spanned!(at(method.ident.span())=> #run(async move { #body #outcome }))
 }
 
 /// One call, as for a handler. `owner` is `Self::`, or nothing.
@@ -191,7 +221,9 @@ pub(super) fn hook_row(rt: &TokenStream, hook: &Method, owner: &TokenStream) -> 
         arguments.this(rt, "start_this", hook, &scope);
     }
     for arg in &hook.args {
-        arguments.take(rt, "start_extract", arg, &scope);
+        if let Argument::Extractor(ty) = arg {
+            arguments.take(rt, "start_extract", ty, &scope);
+        }
     }
     let run = awaited(rt, hook, &Convert::by("started"), owner, &arguments);
     // A parameter nobody reads is a warning in the user's crate.
@@ -199,10 +231,12 @@ pub(super) fn hook_row(rt: &TokenStream, hook: &Method, owner: &TokenStream) -> 
     quote!(#rt::hook(#name, #here, |#scope| #run) #needs)
 }
 
-fn needs(rt: &TokenStream, function: &str, args: &[Type]) -> Option<TokenStream> {
-    let lists = args.iter().map(|arg| {
-        let function = named(rt, arg.span(), function);
-        quote_spanned!(at(arg.span())=> #function::<#arg>())
+fn needs(rt: &TokenStream, function: &str, args: &[Argument]) -> Option<TokenStream> {
+    let lists = args.iter().filter_map(|arg| {
+        let Argument::Extractor(ty) = arg else { return None };
+        let function = named(rt, ty.span(), function);
+        Some(quote_spanned!(at(ty.span())=> #function::<#ty>()))
     });
-    (!args.is_empty()).then(|| quote!(.needs(&[#(#lists),*])))
+    let lists: Vec<_> = lists.collect();
+    (!lists.is_empty()).then(|| quote!(.needs(&[#(#lists),*])))
 }

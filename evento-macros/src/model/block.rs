@@ -8,7 +8,7 @@ use syn::{
 
 use super::attributes::{self, Own};
 use super::signature::{self, Role, shown};
-use super::{Block, Component, ComponentOptions, Handler, Inject, Kind, Method, Shape, options};
+use super::{Argument, Block, Component, ComponentOptions, Handler, Inject, Kind, Method, Shape, options};
 use crate::errors::Errors;
 use crate::expand::{self, Stub};
 use crate::names::{self, NAME_RULE, is_name, last_ident, peel};
@@ -284,6 +284,7 @@ fn plain_name(ty: &Type) -> Option<&syn::Ident> {
 fn read_handler(kind: Kind, attr: &Attribute, method: &ImplItemFn, errors: &mut Errors) -> Option<Handler> {
     let tokens = attributes::arguments(attr, "#[event_handler(retry = 3)]", errors);
     let options = options::of_method(kind, tokens, errors);
+    options.check_async(&method.sig, errors);
     let mut args = signature::check(Role::Method, &method.sig, errors)?;
     let event = args.remove(0);
     Some(Handler { method: as_method(method, args), event, options, saga: None })
@@ -306,7 +307,7 @@ fn read_saga_handler(attr: &Attribute, method: &ImplItemFn, parts: &mut Parts, e
 fn as_method(method: &ImplItemFn, args: Vec<Type>) -> Method {
     Method {
         ident: method.sig.ident.clone(),
-        args,
+        args: args.into_iter().map(Argument::of).collect(),
         output: signature::output(&method.sig).cloned(),
         is_async: method.sig.asyncness.is_some(),
         carried: attributes::carried(&method.attrs),

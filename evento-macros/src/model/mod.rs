@@ -7,6 +7,7 @@ mod open;
 mod options;
 mod signature;
 mod state;
+mod transaction;
 
 use proc_macro2::{Span, TokenStream};
 use syn::{Attribute, Ident, Item, Member, Path, Type};
@@ -56,14 +57,30 @@ pub(crate) struct Inject {
 /// What handlers and hooks have in common.
 pub(crate) struct Method {
     pub(crate) ident: Ident,
-    /// Extractors, after the event and the state of a saga.
-    pub(crate) args: Vec<Type>,
+    /// What comes after the event and the state of a saga.
+    pub(crate) args: Vec<Argument>,
     /// The returned type as written; none for `()`.
     pub(crate) output: Option<Type>,
     pub(crate) is_async: bool,
     /// Attributes its row needs as well: `#[cfg]` and lint levels.
     pub(crate) carried: Vec<Attribute>,
     pub(crate) docs: String,
+}
+
+/// What a handler or a hook may ask for.
+pub(crate) enum Argument {
+    Extractor(Type),
+    /// The `D` of `&mut Tx<D>`.
+    Transaction(Type),
+}
+
+impl Argument {
+    fn of(ty: Type) -> Self {
+        match transaction::database(&ty) {
+            Some(database) => Self::Transaction(database.clone()),
+            None => Self::Extractor(ty),
+        }
+    }
 }
 
 pub(crate) struct Handler {

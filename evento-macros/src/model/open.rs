@@ -7,7 +7,9 @@ use syn::{Fields, ItemFn, ItemStruct, Type, TypePath};
 use super::block::default_name;
 use super::options::{self, FreeOptions};
 use super::signature::{self, Role};
-use super::{Component, ComponentOptions, FreeHandler, FreeHook, Handler, Hook, Kind, Method, Shape, attributes};
+use super::{
+    Argument, Component, ComponentOptions, FreeHandler, FreeHook, Handler, Hook, Kind, Method, Shape, attributes,
+};
 use crate::errors::Errors;
 use crate::expand::{self, Stub};
 use crate::names;
@@ -63,6 +65,7 @@ pub(super) fn component(kind: Kind, options: ComponentOptions, item: &ItemStruct
 pub(super) fn event_handler(args: TokenStream, function: &ItemFn, errors: &mut Errors) -> Option<FreeHandler> {
     let (options, free) = options::of_function(args, errors);
     must_join("#[event_handler]", "`projector = OrderTotals` or `observer = Receipts`", &free, errors);
+    options.check_async(&function.sig, errors);
     let mut args = signature::check(Role::Function, &function.sig, errors)?;
     let event = args.remove(0);
     let handler = Handler { method: method(function, args), event, options, saga: None };
@@ -107,7 +110,7 @@ fn must_join(attribute: &str, possible: &str, free: &FreeOptions, errors: &mut E
 fn method(function: &ItemFn, args: Vec<Type>) -> Method {
     Method {
         ident: function.sig.ident.clone(),
-        args,
+        args: args.into_iter().map(Argument::of).collect(),
         output: signature::output(&function.sig).cloned(),
         is_async: function.sig.asyncness.is_some(),
         carried: attributes::carried(&function.attrs),

@@ -1,7 +1,7 @@
 //! The options of components and handlers, with their own rules.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Expr, Member, Type};
+use syn::{Expr, Member, Signature, Type};
 
 use super::{CratePath, Executor, Hook, Joined, Kind, SagaHandler, state};
 use crate::args::{self, Arg, Args, HANDLER, SAGA_HANDLER, check_name};
@@ -91,6 +91,24 @@ pub(crate) struct HandlerOptions {
     pub(crate) retry: Option<i32>,
     pub(crate) retry_delay: Option<u64>,
     pub(crate) max_delay: Option<u64>,
+    pub(crate) timeout: Option<u64>,
+    /// Where `on_timeout = "abandon"` stands.
+    pub(crate) abandon: Option<Span>,
+}
+
+impl HandlerOptions {
+    /// What a plain `fn` cannot have.
+    pub(super) fn check_async(&self, sig: &Signature, errors: &mut Errors) {
+        if let (Some(span), None) = (self.abandon, sig.asyncness) {
+            let name = names::plain(&sig.ident);
+            errors.at(
+                span,
+                format_args!(
+                    "`on_timeout` must be left out: `{name}` is a plain `fn`, and a running thread cannot be ended"
+                ),
+            );
+        }
+    }
 }
 
 /// Options that only handlers of sagas have.
@@ -129,8 +147,8 @@ pub(super) struct FreeOptions {
 /// Options of a method with `#[event_handler]`.
 pub(super) fn of_method(kind: Kind, tokens: TokenStream, errors: &mut Errors) -> HandlerOptions {
     let mut options = HandlerOptions::default();
-    let args = args::read("#[event_handler]", HANDLER, tokens, errors);
-    let rest = read_handler(args.list, &mut options, errors);
+    let mut args = args::read("#[event_handler]", HANDLER, tokens, errors);
+    let rest = read_handler(&mut args, &mut options, errors);
     belongs_to_the_block(kind, rest, errors);
     options
 }
@@ -139,7 +157,7 @@ pub(super) fn of_method(kind: Kind, tokens: TokenStream, errors: &mut Errors) ->
 pub(super) fn of_saga_method(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, SagaOptions) {
     let mut options = HandlerOptions::default();
     let mut args = args::read("#[saga_event_handler]", SAGA_HANDLER, tokens, errors);
-    let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
+    let rest = read_handler(&mut args, &mut options, errors);
     let (saga, rest) = read_saga(&args, rest, errors);
     belongs_to_the_block(Kind::Saga, rest, errors);
     (options, saga)
@@ -162,7 +180,7 @@ fn belongs_to_the_block(kind: Kind, rest: Vec<Arg>, errors: &mut Errors) {
 pub(super) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, FreeOptions) {
     let mut options = HandlerOptions::default();
     let mut args = args::read("#[event_handler]", HANDLER, tokens, errors);
-    let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
+    let rest = read_handler(&mut args, &mut options, errors);
     (options, read_free(&args, rest, errors))
 }
 
@@ -170,7 +188,7 @@ pub(super) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerO
 pub(super) fn of_saga_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerOptions, SagaOptions, FreeOptions) {
     let mut options = HandlerOptions::default();
     let mut args = args::read("#[saga_event_handler]", SAGA_HANDLER, tokens, errors);
-    let rest = read_handler(std::mem::take(&mut args.list), &mut options, errors);
+    let rest = read_handler(&mut args, &mut options, errors);
     let (saga, rest) = read_saga(&args, rest, errors);
     (options, saga, read_free(&args, rest, errors))
 }
@@ -258,10 +276,11 @@ fn read_saga(args: &Args, list: Vec<Arg>, errors: &mut Errors) -> (SagaOptions, 
 }
 
 /// Fills in what all handlers may say; gives back the rest.
-fn read_handler(args: Vec<Arg>, options: &mut HandlerOptions, errors: &mut Errors) -> Vec<Arg> {
+fn read_handler(args: &mut Args, options: &mut HandlerOptions, errors: &mut Errors) -> Vec<Arg> {
+    let says_timeout = args.meant("timeout");
     let mut rest = Vec::new();
     let mut delays: [Option<Expr>; 2] = [None, None];
-    for arg in args {
+    for arg in std::mem::take(&mut args.list) {
         match arg.key.name {
             "executor" => options.executor = executor(&arg, errors),
             "retry" => match arg.number(errors) {
@@ -277,6 +296,10 @@ fn read_handler(args: Vec<Arg>, options: &mut HandlerOptions, errors: &mut Error
                 options.max_delay = arg.micros(errors);
                 delays[1] = Some(arg.value);
             }
+            "timeout" => options.timeout = arg.micros(errors),
+            "on_timeout" => {
+                options.abandon = on_timeout(&arg, says_timeout, errors).then_some(arg.span);
+            }
             _ => rest.push(arg),
         }
     }
@@ -286,6 +309,20 @@ fn read_handler(args: Vec<Arg>, options: &mut HandlerOptions, errors: &mut Error
         errors.on(value, "`max_delay` must not be shorter than `retry_delay`");
     }
     rest
+}
+
+/// Whether it is "abandon".
+fn on_timeout(arg: &Arg, says_timeout: bool, errors: &mut Errors) -> bool {
+    let text = arg.string(errors);
+    let sound = text.as_ref().is_some_and(|text| text.value() == "abandon");
+    if let (Some(text), false) = (text, sound) {
+        let guess = did_you_mean(&text.value(), ["abandon"]);
+        errors.on(text, format_args!("`on_timeout` must be \"abandon\"{guess}"));
+    }
+    if !says_timeout {
+        errors.at(arg.span, "`on_timeout` must have a `timeout` beside it: `timeout = \"30s\"`");
+    }
+    sound
 }
 
 fn executor(arg: &Arg, errors: &mut Errors) -> Option<Executor> {

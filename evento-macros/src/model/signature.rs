@@ -3,7 +3,7 @@
 use quote::ToTokens;
 use syn::{FnArg, GenericParam, Generics, PatType, Receiver, ReceiverKind, ReturnType, Signature, Type};
 
-use super::state;
+use super::{state, transaction};
 use crate::errors::Errors;
 use crate::names::{self, last_ident, peel};
 
@@ -36,7 +36,7 @@ impl Role {
         matches!(self, Self::Method | Self::SagaMethod | Self::Hook)
     }
 
-    const fn takes_event(self) -> bool {
+    pub(super) const fn takes_event(self) -> bool {
         matches!(self, Self::Method | Self::Function | Self::SagaMethod | Self::SagaFunction)
     }
 
@@ -101,11 +101,19 @@ pub(super) fn check(role: Role, sig: &Signature, errors: &mut Errors) -> Option<
         rest = after;
         if role.takes_state() {
             rest = state::arguments(role, sig, &event.ty, after, errors);
+        } else if transaction::instead_of_event(&event.ty) {
+            let tx = shown(&event.ty);
+            errors.signature(&event.ty, usage, format_args!("the event must come first, before `{tx}`"));
+            // What it was meant for follows.
+            if let [event, after @ ..] = after {
+                rest = after;
+                argument(role, &name, true, &event.ty, errors);
+            }
         } else {
             argument(role, &name, true, &event.ty, errors);
         }
     }
-    for arg in rest {
+    for arg in transaction::arguments(role, sig, rest, errors) {
         argument(role, &name, false, &arg.ty, errors);
     }
     if let ([first, second, ..], true) = (typed.as_slice(), takes_event)

@@ -3,6 +3,7 @@
 use syn::{PatType, Signature, Type};
 
 use super::signature::{Role, argument, is_extractor, shown};
+use super::transaction;
 use crate::errors::Errors;
 use crate::names::{self, peel};
 
@@ -15,6 +16,15 @@ pub(super) fn arguments<'a, 'b>(
     errors: &mut Errors,
 ) -> &'a [&'b PatType] {
     let (name, usage) = (names::plain(&sig.ident), role.usage());
+    if transaction::instead_of_event(event) {
+        let tx = shown(event);
+        errors.signature(event, usage, format_args!("the event must come first, before `{tx}`"));
+        // What it was meant for follows.
+        return match after {
+            [event, after @ ..] => arguments(role, sig, &event.ty, after, errors),
+            [] => after,
+        };
+    }
     if is_exclusive(event) {
         let state = shown(event);
         errors.signature(event, usage, format_args!("the event must come first, before `{state}`"));
@@ -35,7 +45,15 @@ pub(super) fn arguments<'a, 'b>(
         return after;
     };
     match peel(&second.ty) {
-        Type::Reference(reference) if reference.mutability.is_some() => check(role, &name, reference, errors),
+        tx if transaction::is_meant(tx) && !others.iter().any(|other| is_exclusive(&other.ty)) => {
+            let message =
+                format!("`{name}` must take the state of its saga right after the event, before `{}`", shown(tx));
+            errors.signature(tx, usage, message);
+            return after;
+        }
+        ty @ Type::Reference(reference) if reference.mutability.is_some() && !transaction::is_meant(ty) => {
+            check(role, &name, reference, errors);
+        }
         ty if others.iter().any(|other| is_exclusive(&other.ty)) => {
             let message =
                 format!("`{name}` must take the state of its saga right after the event, before `{}`", shown(ty));
@@ -79,8 +97,9 @@ fn check(role: Role, name: &str, reference: &syn::TypeReference, errors: &mut Er
     }
 }
 
+/// Whether it may be meant as the state.
 fn is_exclusive(ty: &Type) -> bool {
-    matches!(peel(ty), Type::Reference(reference) if reference.mutability.is_some())
+    matches!(peel(ty), Type::Reference(reference) if reference.mutability.is_some()) && !transaction::is_meant(ty)
 }
 
 /// By its bare name, or by a path that is likely ours.

@@ -60,6 +60,10 @@ pub struct HandlerDef {
     pub retry_delay: Option<Duration>,
     /// Longest delay.
     pub max_delay: Option<Duration>,
+    /// How long it may take before that is told; `None`: as long as it takes.
+    pub timeout: Option<Duration>,
+    /// Whether its future is dropped then, rather than waited for.
+    pub abandon: bool,
     /// Provided types it takes, one list an argument.
     pub needs: &'static [&'static [Need]],
     /// Calls it.
@@ -92,6 +96,8 @@ impl HandlerDef {
             retry: None,
             retry_delay: None,
             max_delay: None,
+            timeout: None,
+            abandon: false,
             needs: &[],
             invoke,
             saga: None,
@@ -150,6 +156,20 @@ impl HandlerDef {
     #[must_use]
     pub const fn max_delay(mut self, micros: u64) -> Self {
         self.max_delay = Some(Duration::from_micros(micros));
+        self
+    }
+
+    /// Sets how long it may take, in microseconds.
+    #[must_use]
+    pub const fn timeout(mut self, micros: u64) -> Self {
+        self.timeout = Some(Duration::from_micros(micros));
+        self
+    }
+
+    /// Says that it is dropped where it is once it is over its time.
+    #[must_use]
+    pub const fn abandon(mut self) -> Self {
+        self.abandon = true;
         self
     }
 
