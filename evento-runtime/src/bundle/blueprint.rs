@@ -13,7 +13,7 @@ use crate::engine::{ConsumerEngine, ConsumerPlan, HandlerPlan, ObserverEngine, P
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
 use crate::interceptor::Interceptor;
-use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::Stores;
 
 pub(super) struct Blueprint {
@@ -122,7 +122,7 @@ impl Blueprint {
                         .map(|(name, aliases)| std::iter::once(name).chain(aliases.iter().copied()).collect()),
                     invoke: def.invoke,
                     saga: def.saga,
-                    timeout: None,
+                    timeout: def.timeout.map(|after| HandlerTimeout { after, abandons: def.abandon }),
                     transactions: def.transaction.and_then(|_| stores.transactions.clone()),
                     retry: *retry,
                     executor: executors.iter().find(|executor| Some(executor.name()) == def.executor).cloned(),

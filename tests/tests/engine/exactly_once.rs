@@ -49,13 +49,7 @@ async fn write(tx: &mut Tx<Sqlite>, who: &str, n: u64, attempt: Attempt) -> Resu
 #[projector(version = 1)]
 impl Ledger {
     #[event_handler(retry = 3, retry_delay = "1ms")]
-    async fn made(
-        &self,
-        event: Made,
-        tx: &mut Tx<Sqlite>,
-        attempt: Attempt,
-        outbox: Outbox,
-    ) -> Result<Flow, BoxError> {
+    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>, attempt: Attempt, outbox: Outbox) -> Result<Flow, BoxError> {
         outbox.emit(Booked { n: event.n });
         write(tx, "ledger", event.n, attempt).await
     }
@@ -64,13 +58,7 @@ impl Ledger {
 #[projector(version = 1)]
 impl OnLanes {
     #[event_handler(executor = "pool", retry = 3, retry_delay = "1ms")]
-    async fn made(
-        &self,
-        event: Made,
-        attempt: Attempt,
-        outbox: Outbox,
-        tx: &mut Tx<Sqlite>,
-    ) -> Result<Flow, BoxError> {
+    async fn made(&self, event: Made, attempt: Attempt, outbox: Outbox, tx: &mut Tx<Sqlite>) -> Result<Flow, BoxError> {
         outbox.emit(Booked { n: event.n + 1_000 });
         write(tx, "lanes", event.n, attempt).await
     }
@@ -118,8 +106,7 @@ async fn effects_and_completion_are_one_commit_whatever_the_executor_and_the_out
         }
         for consumer in running.consumers() {
             let dead = consumer.dead_letters(LetterFilter::all(), None, 100).await.unwrap();
-            let mut dead: Vec<u64> =
-                dead.iter().map(|dead| dead.letter.event.position.as_u64().unwrap() - 1).collect();
+            let mut dead: Vec<u64> = dead.iter().map(|dead| dead.letter.event.position.as_u64().unwrap() - 1).collect();
             dead.sort_unstable();
             assert_eq!(dead, (0..100).filter(|n| [4, 5, 7].contains(&(n % 10))).collect::<Vec<_>>());
         }
