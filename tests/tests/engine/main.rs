@@ -17,6 +17,7 @@ mod kinds;
 mod observers;
 mod order;
 mod outbox;
+mod over_time;
 mod ownership;
 mod recovered;
 mod redriven;
