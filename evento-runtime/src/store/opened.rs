@@ -52,6 +52,12 @@ pub trait StoreConfig: Send + Sync + 'static {
         None
     }
 
+    /// The [`Database`](super::Database) whose transactions handlers can take, as `Need::of::<Sqlite>()`; `None`: it
+    /// has none.
+    fn database(&self) -> Option<Need> {
+        None
+    }
+
     /// Opens it.
     ///
     /// # Errors
