@@ -87,7 +87,7 @@ impl Prefix {
 impl Drop for Prefix {
     fn drop(&mut self) {
         use sqlx::Connection as _;
-        const TABLES: [&str; 12] = [
+        const TABLES: [&str; 13] = [
             "meta",
             "counter",
             "event",
@@ -100,6 +100,7 @@ impl Drop for Prefix {
             "saga_association",
             "saga_timer",
             "claim",
+            "completion",
         ];
         let tables = TABLES.map(|table| format!("{}evento_{table}", self.0)).join(", ");
         let Ok(url) = reach("EVENTO_TEST_MYSQL_URL") else { return };

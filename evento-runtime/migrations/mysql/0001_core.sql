@@ -139,3 +139,10 @@ CREATE TABLE IF NOT EXISTS @claim (
     PRIMARY KEY (consumer, event),
     KEY evento_claim_ends (ends_at)
 ) ENGINE = InnoDB;
+
+-- Positions of events that were handled in transactions, until the checkpoint covers them.
+CREATE TABLE IF NOT EXISTS @completion (
+    consumer BIGINT         NOT NULL,
+    position VARBINARY(255) NOT NULL,
+    PRIMARY KEY (consumer, position)
+) ENGINE = InnoDB;

@@ -134,3 +134,10 @@ CREATE TABLE @claim (
     PRIMARY KEY (consumer, event)
 );
 CREATE INDEX evento_claim_ends ON @claim (ends_at);
+
+-- Positions of events that were handled in transactions, until the checkpoint covers them.
+CREATE TABLE @completion (
+    consumer BIGINT NOT NULL,
+    position BYTEA  NOT NULL,
+    PRIMARY KEY (consumer, position)
+);

@@ -133,3 +133,10 @@ CREATE TABLE evento_claim (
     PRIMARY KEY (consumer, event)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX evento_claim_ends ON evento_claim (ends_at);
+
+-- Positions of events that were handled in transactions, until the checkpoint covers them.
+CREATE TABLE evento_completion (
+    consumer INTEGER NOT NULL,
+    position BLOB    NOT NULL,
+    PRIMARY KEY (consumer, position)
+) STRICT, WITHOUT ROWID;

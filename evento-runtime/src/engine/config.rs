@@ -92,6 +92,10 @@ impl StoreConfig for ConsumerEngineConfig {
         self.supplied.needs()
     }
 
+    fn database(&self) -> Option<Need> {
+        self.transactions.as_ref().map(|transactions| transactions.database())
+    }
+
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
         let Self { processor, state_store, dead_event_queue, transactions, supplied } = *self;
         Ok(Store {

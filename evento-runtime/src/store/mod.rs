@@ -65,6 +65,9 @@ pub struct Settlement {
     pub fired: Vec<PreparedEvent>,
     /// What an observer has begun and ended.
     pub claims: Claims,
+    /// Forgets every completed position of the consumer, before those of this settlement are written: it is to handle
+    /// events again. For a checkpoint of a new epoch that moves back.
+    pub forget_completed: bool,
     /// Positions whose events were handled in the transaction that this settlement is written in: known from then on,
     /// whatever the checkpoint says.
     pub completed: Vec<Position>,
@@ -202,8 +205,9 @@ pub trait ConsumerStateStore: Send + Sync + 'static {
     /// The store failed.
     async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
 
-    /// Drops checkpoint, flags, error history, dead letters, saga instances with their timers, and claims of all
-    /// consumers of one component version. Answers how many consumers that were. Their epochs stay, so that writes of before stay refused.
+    /// Drops checkpoint, flags, error history, dead letters, saga instances with their timers, claims, and completed
+    /// positions of all consumers of one component version. Answers how many consumers that were. Their epochs stay, so
+    /// that writes of before stay refused.
     ///
     /// # Errors
     /// The store failed, or [`Busy`](crate::error::StoreErrorKind::Busy): one of them is owned right now.

@@ -2,6 +2,7 @@
 //! statements, its errors, and its way to its connections.
 
 pub(crate) mod claim;
+pub(crate) mod completion;
 pub(crate) mod consumer;
 pub(crate) mod dead_letter;
 mod driver;
@@ -25,10 +26,10 @@ pub(crate) mod timer;
 
 pub use driver::classify;
 #[cfg(feature = "mysql")]
-pub use mysql::{MySql, MySqlStore, guarded_mysql};
+pub use mysql::{MySql, MySqlStore, MySqlTransaction, guarded_mysql};
 #[cfg(feature = "postgres")]
-pub use postgres::{Gap, Pooler, Postgres, PostgresStore, guarded_postgres};
+pub use postgres::{Gap, Pooler, Postgres, PostgresStore, PostgresTransaction, guarded_postgres};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{Sqlite, SqliteStore, SqliteWriter, SqliteWriterGuard, Synchronous};
+pub use sqlite::{Sqlite, SqliteStore, SqliteTransaction, SqliteWriter, SqliteWriterGuard, Synchronous};
 #[cfg(feature = "sqlite")]
 pub(crate) use sqlite::{SqliteSession, failed};

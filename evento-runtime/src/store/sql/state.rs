@@ -3,7 +3,7 @@
 use super::consumer::{Named, version_values};
 use super::session::{Row, Session, Value};
 use super::statements::Statements;
-use super::{claim, dead_letter, history, saga, timer};
+use super::{claim, completion, dead_letter, history, saga, timer};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Timestamp;
 use crate::identity::{ConsumerId, Epoch};
@@ -80,6 +80,7 @@ pub(crate) async fn settle(
     if !settlement.claims.is_empty() {
         claim::change(session, sql, consumer, lease, &settlement.claims).await?;
     }
+    completion::change(session, sql, consumer, settlement).await?;
     if let Some(errors) = &settlement.errors {
         session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;
     }
@@ -163,9 +164,14 @@ pub(crate) async fn forget(
         let detail = format!("`{bundle}/{component} v{version}` [{}] is owned right now", row.text(0)?);
         return Err(session.error(StoreErrorKind::Busy).detail(detail));
     }
-    for statement in
-        [sql.forget_letters, sql.sagas.forget, sql.sagas.forget_associations, sql.timers.forget, sql.claims.forget]
-    {
+    for statement in [
+        sql.forget_letters,
+        sql.sagas.forget,
+        sql.sagas.forget_associations,
+        sql.timers.forget,
+        sql.claims.forget,
+        sql.completions.forget,
+    ] {
         session.execute(statement, &values).await?;
     }
     let forgotten = session.execute(sql.forget_checkpoints, &values).await?;

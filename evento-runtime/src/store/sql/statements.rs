@@ -78,6 +78,7 @@ pub(crate) struct Statements {
     pub(crate) sagas: SagaStatements,
     pub(crate) timers: TimerStatements,
     pub(crate) claims: ClaimStatements,
+    pub(crate) completions: CompletionStatements,
 }
 
 /// The statements about saga instances.
@@ -143,6 +144,20 @@ pub(crate) struct ClaimStatements {
     pub(crate) find: Chunked,
     /// micros, bundle. Deletes those that were done, or have expired, so long ago.
     pub(crate) sweep: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget: &'static str,
+}
+
+/// The statements about events that were handled in transactions.
+pub(crate) struct CompletionStatements {
+    /// Per event: consumer, position. One that is there is left alone.
+    pub(crate) put: Chunked,
+    /// consumer, positions.
+    pub(crate) remove: Chunked,
+    /// consumer.
+    pub(crate) clear: &'static str,
+    /// bundle, component, version, context → positions, ascending.
+    pub(crate) list: &'static str,
     /// bundle, component, version.
     pub(crate) forget: &'static str,
 }

@@ -64,6 +64,15 @@ impl MySql {
         self
     }
 
+    /// How many handlers work in a transaction of the store at once, each on a connection of its own that is opened when
+    /// first needed; further ones wait for their turn. Default: 8. MariaDB ends one in which
+    /// nothing happens for ten seconds.
+    #[must_use]
+    pub const fn transactions(mut self, connections: usize) -> Self {
+        self.settings.transactions = connections;
+        self
+    }
+
     /// How long an ownership lasts without renewal, by the clock of the database. Default: 10 s.
     #[must_use]
     pub const fn lease(mut self, duration: Duration) -> Self {
@@ -144,6 +153,10 @@ impl StoreConfig for MySql {
 
     fn supplies(&self) -> Vec<Need> {
         supplies()
+    }
+
+    fn database(&self) -> Option<Need> {
+        Some(Need::of::<MySql>())
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

@@ -33,8 +33,16 @@ pub(in crate::store::sql) fn class(error: &sqlx::Error) -> Option<ErrorClass> {
 
 /// Whether a wait for a lock took too long.
 pub(super) fn is_lock_wait(error: &StoreError) -> bool {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<sqlx::Error>());
-    cause.and_then(number) == Some(LOCK_WAIT)
+    number_behind(error) == Some(LOCK_WAIT)
+}
+
+/// Whether a savepoint is not there.
+pub(super) fn is_no_savepoint(error: &StoreError) -> bool {
+    number_behind(error) == Some(1305)
+}
+
+fn number_behind(error: &StoreError) -> Option<u16> {
+    number(std::error::Error::source(error)?.downcast_ref::<sqlx::Error>()?)
 }
 
 /// <https://mariadb.com/kb/en/mariadb-error-code-reference/>

@@ -8,9 +8,11 @@ mod server;
 mod session;
 mod statements;
 mod store;
+mod transaction;
 
 pub use config::MySql;
 pub(super) use errors::class;
 pub(crate) use errors::failed;
 pub use guard::guarded_mysql;
 pub use store::MySqlStore;
+pub use transaction::MySqlTransaction;

@@ -2,7 +2,9 @@
 
 use crate::source::sql::append::Appending;
 use crate::store::sql::server::ServerStatements;
-use crate::store::sql::statements::{ClaimStatements, SagaStatements, Statements, TimerStatements, chunked};
+use crate::store::sql::statements::{
+    ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements, chunked,
+};
 
 /// Microseconds since 1970 by the clock of the database, in whatever time zone the session is.
 macro_rules! now {
@@ -263,6 +265,14 @@ pub(crate) static SQL: Statements = Statements {
         sweep: concat!("DELETE FROM @claim WHERE ends_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
         forget: concat!("DELETE FROM @claim WHERE consumer IN ", of_version!()),
     },
+
+    completions: CompletionStatements {
+        put: chunked!("INSERT IGNORE INTO @completion (consumer, position) VALUES ", "(?,?)", ""),
+        remove: chunked!("DELETE FROM @completion WHERE consumer = ? AND position IN (", "?", ")"),
+        clear: "DELETE FROM @completion WHERE consumer = ?",
+        list: concat!("SELECT position FROM @completion WHERE consumer = ", consumer!(), " ORDER BY position"),
+        forget: concat!("DELETE FROM @completion WHERE consumer IN ", of_version!()),
+    },
 };
 
 pub(crate) static SERVER: ServerStatements = ServerStatements {
@@ -272,6 +282,7 @@ pub(crate) static SERVER: ServerStatements = ServerStatements {
         now!(),
         " FROM @lease WHERE consumer = ? FOR UPDATE"
     ),
+    lock_fence: "SELECT epoch FROM @fence WHERE consumer = ? FOR UPDATE",
     renew: concat!(
         "UPDATE @lease SET expires_at = ",
         now!(),

@@ -124,6 +124,10 @@ impl StoreConfig for MySqlStore {
         supplies()
     }
 
+    fn database(&self) -> Option<Need> {
+        Some(Need::of::<MySql>())
+    }
+
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
         self.inner.check_open()?;
         Ok(self.store(false))

@@ -25,7 +25,8 @@ const MISSING: &str = "SELECT t.name || ': ' || t.rights FROM (VALUES ('@event',
      ('@checkpoint', 'SELECT, INSERT, UPDATE, DELETE'), \
      ('@dead_letter', 'SELECT, INSERT, UPDATE, DELETE'), \
      ('@saga', 'SELECT, INSERT, UPDATE, DELETE'), ('@saga_association', 'SELECT, INSERT, DELETE'), \
-     ('@saga_timer', 'SELECT, INSERT, UPDATE, DELETE'), ('@claim', 'SELECT, INSERT, UPDATE, DELETE')) AS t (name, rights) \
+     ('@saga_timer', 'SELECT, INSERT, UPDATE, DELETE'), ('@claim', 'SELECT, INSERT, UPDATE, DELETE'), \
+     ('@completion', 'SELECT, INSERT, DELETE')) AS t (name, rights) \
      WHERE NOT (SELECT bool_and(has_table_privilege(t.name, r)) FROM unnest(string_to_array(t.rights, ', ')) AS r) \
      UNION ALL SELECT 'sequence @position: USAGE' \
      WHERE NOT has_sequence_privilege('@position', 'USAGE')";

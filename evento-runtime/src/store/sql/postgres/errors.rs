@@ -42,6 +42,8 @@ pub(crate) fn is_duplicate(error: &sqlx::Error) -> Option<String> {
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
 fn kind_of_code(code: &str) -> StoreErrorKind {
     match code {
+        // A statement of the transaction has failed before.
+        "25P02" => StoreErrorKind::Aborted,
         // Serialisation, deadlock, lock and statement time-outs, connections, memory.
         "40001" | "40P01" | "55P03" | "57014" | "53000" | "53200" | "53300" => StoreErrorKind::Busy,
         // Ended by an administrator, a crash, a start-up, an idle transaction's or session's limit.

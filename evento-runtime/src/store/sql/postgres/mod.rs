@@ -11,6 +11,7 @@ mod server;
 mod session;
 mod statements;
 mod store;
+mod transaction;
 
 pub use config::{Pooler, Postgres};
 pub(super) use errors::class;
@@ -20,3 +21,4 @@ pub use guard::guarded_postgres;
 pub(crate) use session::PostgresSession;
 pub(crate) use statements::now;
 pub use store::PostgresStore;
+pub use transaction::PostgresTransaction;

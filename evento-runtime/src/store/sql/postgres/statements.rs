@@ -1,7 +1,9 @@
 //! The dialect of PostgreSQL.
 
 use crate::store::sql::server::ServerStatements;
-use crate::store::sql::statements::{ClaimStatements, SagaStatements, Statements, TimerStatements, chunked};
+use crate::store::sql::statements::{
+    ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements, chunked,
+};
 
 /// Microseconds since 1970 by the clock of the database.
 macro_rules! now {
@@ -229,6 +231,14 @@ pub(crate) static SQL: Statements = Statements {
         sweep: concat!("DELETE FROM @claim WHERE ends_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
         forget: concat!("DELETE FROM @claim WHERE consumer IN ", of_version!()),
     },
+
+    completions: CompletionStatements {
+        put: chunked!("INSERT INTO @completion (consumer, position) VALUES ", "(?,?)", " ON CONFLICT DO NOTHING"),
+        remove: chunked!("DELETE FROM @completion WHERE consumer = ? AND position IN (", "?", ")"),
+        clear: "DELETE FROM @completion WHERE consumer = ?",
+        list: concat!("SELECT position FROM @completion WHERE consumer = ", consumer!(), " ORDER BY position"),
+        forget: concat!("DELETE FROM @completion WHERE consumer IN ", of_version!()),
+    },
 };
 
 pub(crate) static SERVER: ServerStatements = ServerStatements {
@@ -238,6 +248,7 @@ pub(crate) static SERVER: ServerStatements = ServerStatements {
         now!(),
         " FROM @lease WHERE consumer = ? FOR UPDATE"
     ),
+    lock_fence: "SELECT epoch FROM @fence WHERE consumer = ? FOR UPDATE",
     renew: concat!(
         "UPDATE @lease SET expires_at = ",
         now!(),

@@ -135,6 +135,10 @@ impl StoreConfig for PostgresStore {
         supplies()
     }
 
+    fn database(&self) -> Option<Need> {
+        Some(Need::of::<Postgres>())
+    }
+
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
         self.inner.check_open()?;
         Ok(self.store(false))

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pool::Connections;
 use super::renewal::Renewal;
-use super::{Server, Settings, watch as watching};
+use super::{Server, Settings, Transacting, watch as watching};
 use crate::deps::Deps;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::{ConsumerId, OwnerId};
@@ -32,6 +32,8 @@ pub(crate) struct Inner<S: Server> {
     /// Everything that changes something.
     pub(crate) writers: Connections<S>,
     pub(crate) readers: Connections<S>,
+    /// Handlers, each in a transaction.
+    pub(super) transactions: Connections<S>,
     pub(super) renewal: Renewal<S>,
     pub(super) wake: watch::Sender<u64>,
     /// Something was appended here: others are to be told.
@@ -58,6 +60,7 @@ impl<S: Server> Inner<S> {
             owner: OwnerId::generate(),
             writers: Connections::new(Arc::clone(&server), parts.settings.writers),
             readers: Connections::new(Arc::clone(&server), parts.settings.readers),
+            transactions: Connections::new(Arc::clone(&server), parts.settings.transactions),
             renewal: Renewal::new(Arc::clone(&server)),
             wake: watch::channel(0).0,
             appended: Arc::default(),
@@ -106,7 +109,10 @@ impl<S: Server> Inner<S> {
     }
 
     /// Log and SPIs for a bundle, which closes it at its stop if `own`.
-    pub(crate) fn store(self: &Arc<Self>, supplied: Deps, own: bool) -> Store {
+    pub(crate) fn store(self: &Arc<Self>, supplied: Deps, own: bool) -> Store
+    where
+        S: Transacting,
+    {
         let store = Arc::new(super::spi::Spi(Arc::clone(self)));
         Store {
             events: Arc::clone(&store) as Arc<dyn EventStore>,
@@ -116,7 +122,7 @@ impl<S: Server> Inner<S> {
                 dead_letters: Arc::clone(&store) as _,
                 sagas: Arc::clone(&store) as _,
                 claims: Arc::clone(&store) as _,
-                transactions: None,
+                transactions: Some(Arc::clone(&store) as _),
             },
             supplied,
             close: own.then_some(store as Arc<dyn CloseStore>),
@@ -135,6 +141,7 @@ impl<S: Server> Inner<S> {
             inner.closed.store(true, Ordering::SeqCst);
             inner.stop.cancel();
             inner.background.join().await;
+            inner.transactions.close().await;
             inner.readers.close().await;
             inner.writers.close().await;
             inner.renewal.close().await;

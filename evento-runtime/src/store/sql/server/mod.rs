@@ -10,12 +10,14 @@ mod sagas;
 mod settings;
 mod spi;
 mod statements;
+mod transaction;
 mod watch;
 
 pub(crate) use inner::{Inner, Parts};
 pub(crate) use pool::Wrap;
 pub(crate) use settings::Settings;
 pub(crate) use statements::{ServerStatements, rendered};
+pub(crate) use transaction::{ServerTransaction, Transacting};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Server;
 use crate::error::{AppendError, StoreError, StoreErrorKind};
@@ -51,13 +51,33 @@ pub(crate) struct Connections<S: Server> {
     idle: Arc<Idle<S>>,
     count: usize,
     server: Arc<S>,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
 }
 
 struct Idle<S: Server> {
     kept: Mutex<Vec<(u64, S::Connection)>>,
     /// Grows when a connection breaks: those opened before are not trusted either.
     age: AtomicU64,
+}
+
+/// A connection that is out of the pool. Dropping it closes it.
+pub(super) struct Taken<S: Server> {
+    pub(super) connection: S::Connection,
+    age: u64,
+    idle: Arc<Idle<S>>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl<S: Server> Taken<S> {
+    /// For the next one; not before its transaction has ended for certain.
+    pub(super) fn give_back(self) {
+        lock(&self.idle.kept).push((self.age, self.connection));
+    }
+
+    /// Judges by an error whether others are to be trusted.
+    pub(super) fn note(&self, error: &StoreError) {
+        self.idle.note(error);
+    }
 }
 
 impl<S: Server> Connections<S> {
@@ -98,6 +118,32 @@ impl<S: Server> Connections<S> {
             }
             drop(turn);
             result
+        };
+        self.tasks.run(task).await
+    }
+
+    /// Waits for its turn, however long, and takes a connection out once `begin` has worked on it. Dropping the future
+    /// leaves the queue, or closes the connection.
+    pub(super) async fn take<F>(&self, begin: F) -> Result<Taken<S>, StoreError>
+    where
+        F: for<'s> Fn(&'s S, &'s mut S::Connection) -> BoxFuture<'s, Result<(), StoreError>> + Send + Sync + 'static,
+    {
+        let turn = Arc::clone(&self.free).acquire_owned().await;
+        let turn = turn.map_err(|_| StoreError::new(StoreErrorKind::Closed, &**self.server.name()))?;
+        let (server, idle) = (Arc::clone(&self.server), Arc::clone(&self.idle));
+        let task = async move {
+            if let Some((age, mut connection)) = idle.take() {
+                match begin(&server, &mut connection).await {
+                    Ok(()) => return Ok(Taken { connection, age, idle, _turn: turn }),
+                    // It may have been lost long ago, with nothing begun in it.
+                    Err(error) if is_broken(&error) => idle.note(&error),
+                    Err(error) => return Err(error),
+                }
+            }
+            let age = idle.age.load(Ordering::SeqCst);
+            let mut connection = server.connect().await?;
+            begin(&server, &mut connection).await?;
+            Ok(Taken { connection, age, idle, _turn: turn })
         };
         self.tasks.run(task).await
     }

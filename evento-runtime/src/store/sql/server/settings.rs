@@ -9,13 +9,14 @@ use crate::error::{StoreError, StoreErrorKind};
 pub(crate) struct Settings {
     pub(crate) writers: usize,
     pub(crate) readers: usize,
+    pub(crate) transactions: usize,
     pub(crate) lease: Duration,
     pub(crate) renew: Option<Duration>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { writers: 4, readers: 2, lease: Duration::from_secs(10), renew: None }
+        Self { writers: 4, readers: 2, transactions: 8, lease: Duration::from_secs(10), renew: None }
     }
 }
 
@@ -35,6 +36,8 @@ impl Settings {
             "at least one writer is needed"
         } else if self.readers == 0 {
             "at least one reader is needed"
+        } else if self.transactions == 0 {
+            "at least one transaction is needed"
         } else if self.lease.as_millis() == 0 || self.renew_interval() >= self.lease {
             "a lease must be longer than the interval of its renewal"
         } else if self.lease > Duration::from_secs(86_400) {

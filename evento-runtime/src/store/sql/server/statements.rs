@@ -1,7 +1,9 @@
 //! The statements that only servers need, and the rendering of all of them.
 
 use crate::store::sql::names::Names;
-use crate::store::sql::statements::{Chunked, ClaimStatements, SagaStatements, Statements, TimerStatements};
+use crate::store::sql::statements::{
+    Chunked, ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements,
+};
 
 /// Ownership where several may write at once.
 pub(crate) struct ServerStatements {
@@ -9,6 +11,8 @@ pub(crate) struct ServerStatements {
     pub(crate) seed_lease: &'static str,
     /// consumer → the columns of [`Statements::lease`]; locks the row until the end of the transaction.
     pub(crate) lock_lease: &'static str,
+    /// consumer. Waits for transactions that were settled, and keeps others from it until the end of this one.
+    pub(crate) lock_fence: &'static str,
     /// milliseconds from now, owner, JSON of `[consumer, epoch]` pairs. Answers consumer and epoch of those still
     /// held, unless `renewed` does.
     pub(crate) renew: &'static str,
@@ -21,6 +25,7 @@ impl ServerStatements {
         Box::leak(Box::new(Self {
             seed_lease: names.render(self.seed_lease),
             lock_lease: names.render(self.lock_lease),
+            lock_fence: names.render(self.lock_fence),
             renew: names.render(self.renew),
             renewed: self.renewed.map(|sql| names.render(sql)),
         }))
@@ -92,6 +97,13 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             find: several(&sql.claims.find),
             sweep: one(sql.claims.sweep),
             forget: one(sql.claims.forget),
+        },
+        completions: CompletionStatements {
+            put: several(&sql.completions.put),
+            remove: several(&sql.completions.remove),
+            clear: one(sql.completions.clear),
+            list: one(sql.completions.list),
+            forget: one(sql.completions.forget),
         },
     }))
 }

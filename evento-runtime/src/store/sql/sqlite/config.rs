@@ -160,6 +160,10 @@ impl StoreConfig for Sqlite {
         Some(1)
     }
 
+    fn database(&self) -> Option<Need> {
+        Some(Need::of::<Sqlite>())
+    }
+
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
         Ok((*self).open().await?.store(true))
     }

@@ -15,6 +15,7 @@ mod spi;
 mod statements;
 mod store;
 mod takeover;
+mod transaction;
 mod writer;
 
 pub use config::{Sqlite, Synchronous};
@@ -23,4 +24,5 @@ pub(crate) use errors::failed;
 pub(crate) use session::SqliteSession;
 pub(crate) use statements::{APPENDING, SQL};
 pub use store::SqliteStore;
+pub use transaction::SqliteTransaction;
 pub use writer::{SqliteWriter, SqliteWriterGuard};

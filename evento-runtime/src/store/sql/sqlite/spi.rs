@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use super::config::supplies;
+use super::config::{Sqlite, supplies};
 use super::group;
 use super::store::SqliteStore;
 use super::{APPENDING, SQL};
@@ -43,6 +43,10 @@ impl StoreConfig for SqliteStore {
 
     fn writers(&self) -> Option<usize> {
         Some(1)
+    }
+
+    fn database(&self) -> Option<Need> {
+        Some(Need::of::<Sqlite>())
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

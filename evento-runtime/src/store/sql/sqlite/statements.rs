@@ -1,7 +1,9 @@
 //! The dialect of SQLite.
 
 use crate::source::sql::append::Appending;
-use crate::store::sql::statements::{ClaimStatements, SagaStatements, Statements, TimerStatements, chunked};
+use crate::store::sql::statements::{
+    ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements, chunked,
+};
 
 /// Milliseconds since 1970 by the clock of the database.
 macro_rules! now {
@@ -258,6 +260,14 @@ pub(crate) static SQL: Statements = Statements {
         ),
         sweep: concat!("DELETE FROM evento_claim WHERE ends_at <= ", micros!(), " - ? AND consumer IN ", of_bundle!()),
         forget: concat!("DELETE FROM evento_claim WHERE consumer IN ", of_version!()),
+    },
+
+    completions: CompletionStatements {
+        put: chunked!("INSERT INTO evento_completion (consumer, position) VALUES ", "(?,?)", " ON CONFLICT DO NOTHING"),
+        remove: chunked!("DELETE FROM evento_completion WHERE consumer = ? AND position IN (", "?", ")"),
+        clear: "DELETE FROM evento_completion WHERE consumer = ?",
+        list: concat!("SELECT position FROM evento_completion WHERE consumer = ", consumer!(), " ORDER BY position"),
+        forget: concat!("DELETE FROM evento_completion WHERE consumer IN ", of_version!()),
     },
 };
 

@@ -170,7 +170,7 @@ impl SqliteStore {
                 dead_letters: Arc::clone(&store) as _,
                 sagas: Arc::clone(&store) as _,
                 claims: Arc::clone(&store) as _,
-                transactions: None,
+                transactions: Some(Arc::clone(&store) as _),
             },
             supplied,
             close: own.then_some(store as Arc<dyn CloseStore>),

@@ -164,7 +164,12 @@ impl SqliteWriter {
             held = self.shared.tasks.run(async move { shared.writer.ready(&mut held).await.map(|()| held) }).await?;
         }
         *lock(&writer.holder) = Some(Who::here());
-        Ok(SqliteWriterGuard { held, shared: Arc::clone(&self.shared), runtime: Handle::try_current().ok() })
+        Ok(SqliteWriterGuard {
+            held,
+            shared: Arc::clone(&self.shared),
+            runtime: Handle::try_current().ok(),
+            clean: false,
+        })
     }
 
     /// Runs `work` within a transaction and commits it; rolls back on an error or a panic. Transactions that wait at
@@ -214,6 +219,19 @@ pub struct SqliteWriterGuard {
     held: Held,
     shared: Arc<Shared>,
     runtime: Option<Handle>,
+    clean: bool,
+}
+
+impl SqliteWriterGuard {
+    /// Nothing is open, for certain: the next in turn need not look.
+    pub(super) const fn is_clean(&mut self) {
+        self.clean = true;
+    }
+
+    /// Marks this task as the one that has the connection, wherever it was taken.
+    pub(super) fn held_here(&self) {
+        *lock(&self.shared.writer.holder) = Some(Who::here());
+    }
 }
 
 impl Deref for SqliteWriterGuard {
@@ -239,8 +257,11 @@ impl fmt::Debug for SqliteWriterGuard {
 /// The next in turn rolls back what is open. If there is none a janitor does, or the lock of the file would stay.
 impl Drop for SqliteWriterGuard {
     fn drop(&mut self) {
-        self.held.used = true;
         *lock(&self.shared.writer.holder) = None;
+        if self.clean {
+            return;
+        }
+        self.held.used = true;
         let Some(runtime) = &self.runtime else { return };
         if self.shared.writer.janitor.swap(true, Ordering::SeqCst) {
             return;
