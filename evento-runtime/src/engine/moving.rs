@@ -44,6 +44,7 @@ pub(super) async fn move_to(
         checkpoint: Some(Checkpoint { watermark: target.clone(), reach: target.clone(), open: Vec::new() }),
         resetting: resets.then_some(true),
         replay_to: state.replay_to.max(passed).filter(|_| back),
+        forget_completed: back && config.plan.handlers.iter().any(|handler| handler.transactions.is_some()),
         claims: Claims { forget: back && config.plan.engine.claiming().is_some(), ..Claims::default() },
         ..Settlement::default()
     };

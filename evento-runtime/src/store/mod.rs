@@ -69,7 +69,7 @@ pub struct Settlement {
     /// events again. For a checkpoint of a new epoch that moves back.
     pub forget_completed: bool,
     /// Positions whose events were handled in the transaction that this settlement is written in: known from then on,
-    /// whatever the checkpoint says.
+    /// whatever the checkpoint says. One that is known already is a [`Conflict`](crate::error::StoreErrorKind::Conflict).
     pub completed: Vec<Position>,
     /// Positions of the same kind that the checkpoint covers: to be forgotten.
     pub covered: Vec<Position>,
