@@ -143,11 +143,12 @@ impl Arguments {
 
     /// The transaction. It goes back whatever the call returns, so that it is ended by whoever began it.
     fn borrow(&mut self, rt: &TokenStream, database: &Type, from: &Ident) {
-        let name = local(&format!("__{}", self.passed.len()));
+        let mut name = local(&format!("__{}", self.passed.len()));
+        // What is wrong with the database is said at its name, wherever it turns up.
+        name.set_span(name.span().located_at(database.span()));
         let get = argument(rt, database.span(), "transaction", database, &quote!(&#from));
         let give_back = named(rt, database.span(), "give_back");
-        self.last.extend(quote!(let mut #name = #get;));
-        // What is wrong with the database is said at its name, wherever it turns up.
+        self.last.extend(quote_spanned!(at(database.span())=> let mut #name = #get;));
         self.passed.push(quote_spanned!(at(database.span())=> &mut #name));
         self.after.extend(quote_spanned!(at(database.span())=> #give_back::<#database>(&#from, #name);));
     }

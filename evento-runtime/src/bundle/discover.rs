@@ -7,6 +7,7 @@ use super::BundleBuilder;
 use super::settings::{ComponentSettings, HandlerSettings, Sizes};
 use super::text::short_type;
 use crate::component::{ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Location, Registered};
+use crate::deps::Need;
 use crate::executor::ConsumerExecutor;
 use crate::policy::CheckpointMode;
 
@@ -142,6 +143,11 @@ impl DraftComponent {
         starts.chain(self.resets.iter().map(|hook| ("#[on_reset]", *hook)))
     }
 
+    /// The first of its handlers that takes the framework's transaction, and of which database.
+    pub(super) fn transactional(&self) -> Option<(&DraftHandler, Need)> {
+        self.handlers.iter().find_map(|handler| Some((handler, handler.def.transaction?)))
+    }
+
     pub(super) fn mode(&self) -> CheckpointMode {
         self.settings.mode.value
     }
@@ -179,11 +185,13 @@ impl<'a> Draft<'a> {
 
     fn component(builder: &BundleBuilder, registry: &Registry, def: &'static ComponentDef) -> DraftComponent {
         let free = registry.free.iter().filter(|free| free.component.type_id == def.type_id).map(|free| &free.handler);
-        let handlers = def
+        let handlers: Vec<DraftHandler> = def
             .handlers
             .iter()
             .chain(free)
-            .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) });
+            .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) })
+            .collect();
+        let transactional = handlers.iter().any(|handler| handler.def.transaction.is_some());
         let joining = |hooks: &[&'static FreeHook]| -> Vec<&'static HookDef> {
             let joining = hooks.iter().filter(|hook| hook.component.type_id == def.type_id);
             joining.map(|hook| &hook.hook).collect()
@@ -192,8 +200,8 @@ impl<'a> Draft<'a> {
             def,
             hooks: def.on_start.iter().chain(joining(&registry.hooks)).collect(),
             resets: def.on_reset.iter().chain(joining(&registry.resets)).collect(),
-            handlers: handlers.collect(),
-            settings: ComponentSettings::of(def, &builder.defaults, &builder.for_components),
+            handlers,
+            settings: ComponentSettings::of(def, transactional, &builder.defaults, &builder.for_components),
             value: builder.given.iter().find(|given| given.def.type_id == def.type_id).and_then(|g| g.value.clone()),
         }
     }

@@ -57,6 +57,8 @@ struct HandlerEntry {
     executor: Option<&'static str>,
     /// Whether it begins instances, and what they are found by.
     saga: Option<(bool, &'static str)>,
+    /// The database whose transaction it takes.
+    transaction: Option<String>,
     docs: &'static str,
     location: Location,
     settings: Vec<Entry>,
@@ -154,19 +156,24 @@ impl HandlerEntry {
             (-1, None) => Some("for ever"),
             _ => None,
         };
+        let mut entries = vec![
+            Entry::new("retry", &settings.retry, |retry| (*retry).into()).in_words(for_ever),
+            Entry::new("retry_delay", &settings.retry_delay, shown),
+            Entry::new("max_delay", &settings.max_delay, shown),
+        ];
+        entries.extend(settings.timeout.as_ref().map(|timeout| Entry::new("timeout", timeout, shown)));
+        entries
+            .extend(settings.abandon.as_ref().map(|abandon| Entry::new("on_timeout", abandon, |_| "abandon".into())));
         Self {
             method: def.method,
             event: def.names.map(|(name, _)| name),
             aliases: def.names.map_or(&[], |(_, aliases)| aliases),
             executor: def.executor,
             saga: def.saga.map(|saga| (saga.init, saga.property)),
+            transaction: def.transaction.map(|database| short_type(database.type_name())),
             docs: def.docs,
             location: def.location,
-            settings: vec![
-                Entry::new("retry", &settings.retry, |retry| (*retry).into()).in_words(for_ever),
-                Entry::new("retry_delay", &settings.retry_delay, shown),
-                Entry::new("max_delay", &settings.max_delay, shown),
-            ],
+            settings: entries,
         }
     }
 }
@@ -265,6 +272,7 @@ impl ComponentEntry {
                 "executor": handler.executor,
                 "init": handler.saga.map(|(init, _)| init),
                 "association": handler.saga.map(|(_, property)| property),
+                "transaction": handler.transaction,
                 "docs": first_line(handler.docs),
                 "file": handler.location.file,
                 "line": handler.location.line,
@@ -373,6 +381,9 @@ impl ComponentEntry {
             match handler.executor {
                 Some(executor) => write!(f, ", on {executor}")?,
                 None => f.write_str(", in order")?,
+            }
+            if let Some(database) = &handler.transaction {
+                write!(f, ", in a transaction of {database}")?;
             }
             writeln!(f, "  {}", handler.location)?;
             if !first_line(handler.docs).is_empty() {

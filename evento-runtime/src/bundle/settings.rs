@@ -166,7 +166,8 @@ pub(super) enum What {
 /// The settings of one component.
 #[derive(Debug, Clone)]
 pub(super) struct ComponentSettings {
-    /// Always [`Watermark`](CheckpointMode::Watermark) for sagas and observers.
+    /// Always [`Watermark`](CheckpointMode::Watermark) for sagas and observers, and where a handler takes the framework's
+    /// transaction, unless its own attribute or a call that names it says otherwise (rule `no-on-start`).
     pub(super) mode: Setting<CheckpointMode>,
     pub(super) start: Setting<StartFrom>,
     pub(super) contexts: Setting<Vec<String>>,
@@ -174,12 +175,19 @@ pub(super) struct ComponentSettings {
 }
 
 impl ComponentSettings {
-    pub(super) fn of(def: &'static ComponentDef, defaults: &Defaults, said: &[ForComponent]) -> Self {
+    /// `transactional`: a handler takes the framework's transaction.
+    pub(super) fn of(
+        def: &'static ComponentDef,
+        transactional: bool,
+        defaults: &Defaults,
+        said: &[ForComponent],
+    ) -> Self {
         let attribute = Origin::Attribute(def.location);
         let mut settings = Self {
             mode: match (def.kind, def.checkpoint, defaults.mode) {
                 (Kind::Saga | Kind::Observer, ..) => Setting::built_in(CheckpointMode::Watermark),
                 (Kind::Projector, Some(mode), _) => Setting::new(mode, attribute),
+                (Kind::Projector, None, _) if transactional => Setting::built_in(CheckpointMode::Watermark),
                 (Kind::Projector, None, said) => or_built_in(said, CheckpointMode::default()),
             },
             start: match (def.start, def.kind) {
@@ -213,6 +221,10 @@ pub(super) struct HandlerSettings {
     pub(super) retry: Setting<i32>,
     pub(super) retry_delay: Setting<Duration>,
     pub(super) max_delay: Setting<Duration>,
+    /// Only where it is said.
+    pub(super) timeout: Option<Setting<Duration>>,
+    /// Only where it is said.
+    pub(super) abandon: Option<Setting<bool>>,
 }
 
 impl HandlerSettings {
@@ -226,6 +238,8 @@ impl HandlerSettings {
             retry: def.retry.map_or(Setting::built_in(-1), |retry| Setting::new(retry, attribute)),
             retry_delay: delay(def.retry_delay, defaults.retry_delay, DEFAULT_RETRY_DELAY),
             max_delay: delay(def.max_delay, defaults.max_delay, DEFAULT_MAX_DELAY),
+            timeout: def.timeout.map(|timeout| Setting::new(timeout, attribute)),
+            abandon: def.abandon.then_some(Setting::new(true, attribute)),
         }
     }
 

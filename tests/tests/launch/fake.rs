@@ -29,6 +29,7 @@ pub(crate) struct Fake {
     pub(crate) durable: bool,
     pub(crate) writers: Option<usize>,
     pub(crate) broken: bool,
+    pub(crate) database: Option<Need>,
     pub(crate) known: Vec<(ConsumerId, u64)>,
     /// The log ends here.
     pub(crate) head: u64,
@@ -43,6 +44,7 @@ impl Default for Fake {
             durable: true,
             writers: None,
             broken: false,
+            database: None,
             known: Vec::new(),
             head: 1_000,
             opened: Arc::default(),
@@ -74,6 +76,10 @@ impl StoreConfig for Fake {
 
     fn writers(&self) -> Option<usize> {
         self.writers
+    }
+
+    fn database(&self) -> Option<Need> {
+        self.database
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

@@ -8,6 +8,7 @@ mod plan;
 mod reports;
 mod run;
 mod shop;
+mod transactions;
 mod warnings;
 
 use evento_runtime::bundle::{Bundle, BundleBuilder, Problem};
@@ -66,6 +67,7 @@ fn every_rule_has_a_test_of_its_name() {
         include_str!("kinds.rs"),
         include_str!("warnings.rs"),
         include_str!("run.rs"),
+        include_str!("transactions.rs"),
         include_str!("../../../evento-runtime/src/bundle/launch/mod.rs"),
     ]
     .concat();

@@ -45,7 +45,7 @@ fn make<T: Default + Send + Sync + 'static>(_: &Deps) -> Result<Arc<dyn Any + Se
     Ok(Arc::new(T::default()))
 }
 
-const fn def<T: Default + Send + Sync + 'static>(
+pub(crate) const fn def<T: Default + Send + Sync + 'static>(
     name: &'static str,
     file: &'static str,
     line: u32,
@@ -85,6 +85,7 @@ macro_rules! component {
         }
     };
 }
+pub(crate) use component;
 
 // Sound ones.
 component!(Sequential, "Sequential", "src/sequential.rs", 5, [on::<Placed>("placed", "src/sequential.rs", 9)]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bundle::discover::{Draft, DraftComponent, type_label};
 use crate::bundle::report::Report;
 use crate::bundle::settings::{Origin, Setting, What};
-use crate::bundle::text::{harmless, list};
+use crate::bundle::text::{harmless, list, short_type};
 use crate::component::{Kind, Location};
 use crate::identity::ContextPattern;
 use crate::policy::CheckpointMode;
@@ -60,6 +60,13 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 )
                 .help("at most a year");
         }
+        if let Some(timeout) =
+            settings.timeout.as_ref().filter(|timeout| timeout.value.is_zero() || timeout.value > LONGEST)
+        {
+            report
+                .add(handler.def.location, format!("`{label}` cannot have a `timeout` of {:?}", timeout.value))
+                .help("longer than nothing, at most a year");
+        }
         if settings.retry_delay.value > settings.max_delay.value {
             let (delay, max) = (settings.retry_delay.value, settings.max_delay.value);
             report
@@ -90,6 +97,10 @@ pub(super) fn mode_contradiction(draft: &Draft<'_>, report: &mut Report) {
             .help("lower `checkpoint_every`, best to a quarter of the window, or raise `window`");
     }
     for (component, handler) in draft.handlers() {
+        // Rule `no-on-start`.
+        if component.transactional().is_some() {
+            continue;
+        }
         let unbounded = draft.executor_of(handler).filter(|executor| executor.capacity().is_none());
         if let (Some(executor), CheckpointMode::OnStart) = (unbounded, component.mode()) {
             report
@@ -114,6 +125,26 @@ pub(super) fn no_checkpoint_mode(draft: &Draft<'_>, report: &mut Report) {
         report.add(said.at, format!("`.{call}::<{name}>(..)` is about {article} {kind}, which has no checkpoint mode")).help(
             "what a saga or an observer handles is covered only once it is settled, in every mode: take the setting out",
         );
+    }
+}
+
+pub(super) fn no_on_start(draft: &Draft<'_>, report: &mut Report) {
+    for component in draft.components.iter().filter(|component| component.mode() == CheckpointMode::OnStart) {
+        let Some((handler, database)) = component.transactional() else { continue };
+        let (name, label, database) = (component.def.name, component.label(handler), short_type(database.type_name()));
+        let mode = &component.settings.mode;
+        report
+            .add(
+                at_or(mode, component.def.location),
+                format!(
+                    "`{name}` cannot be covered `on-start`: `{label}` takes `&mut Tx<{database}>`, so that an event is \
+                     covered by the commit of what was written"
+                ),
+            )
+            .help(match mode.origin {
+                Origin::Attribute(_) => "take `checkpoint = \"on-start\"` out of its attribute".to_owned(),
+                _ => format!("take `.component_checkpoint_mode::<{}>(..)` out", component.type_label()),
+            });
     }
 }
 
@@ -165,6 +196,10 @@ pub(super) fn overlapping_contexts(draft: &Draft<'_>, report: &mut Report) {
 
 pub(super) fn on_start(draft: &Draft<'_>, report: &mut Report) {
     for component in draft.components.iter().filter(|component| component.mode() == CheckpointMode::OnStart) {
+        // Rule `no-on-start`.
+        if component.transactional().is_some() {
+            continue;
+        }
         let mut executors: Vec<(&str, usize)> = component
             .handlers
             .iter()

@@ -2,6 +2,7 @@
 
 use crate::bundle::discover::Draft;
 use crate::bundle::report::Report;
+use crate::bundle::text::short_type;
 
 pub(super) fn no_store(draft: &Draft<'_>, report: &mut Report) {
     let builder = draft.builder;
@@ -51,5 +52,33 @@ pub(super) fn few_writers(draft: &Draft<'_>, report: &mut Report) {
                     ));
             }
         }
+    }
+}
+
+pub(super) fn wrong_database(draft: &Draft<'_>, report: &mut Report) {
+    // Several are a fault of their own.
+    let [(store, _)] = draft.builder.stores.as_slice() else { return };
+    let database = store.database();
+    for (component, handler) in draft.handlers() {
+        let Some(wanted) = handler.def.transaction else { continue };
+        if database.is_some_and(|database| database.type_id() == wanted.type_id()) {
+            continue;
+        }
+        let (label, wanted, store) = (component.label(handler), short_type(wanted.type_name()), store.describe());
+        let taken = format!("`{label}` takes `&mut Tx<{wanted}>`, but store `{store}`");
+        let (message, help) = match database.map(|database| short_type(database.type_name())) {
+            Some(database) => (
+                format!("{taken} is `{database}`"),
+                format!(
+                    "what a handler writes and that it has handled the event are one commit only in one database: take \
+                     `&mut Tx<{database}>`, or give the bundle a `{wanted}` store"
+                ),
+            ),
+            None => (
+                format!("{taken} has no transactions"),
+                format!("give the bundle a `{wanted}` store, or write through a `Dep<T>`"),
+            ),
+        };
+        report.add(handler.def.location, message).help(help);
     }
 }
