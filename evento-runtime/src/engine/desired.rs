@@ -101,6 +101,7 @@ impl Housekeeping {
     pub(super) async fn keep(mut self) {
         loop {
             tokio::select! {
+                biased;
                 _ = self.stop.wait_for(|phase| *phase != StopPhase::Run) => return,
                 () = self.ask.notified() => {}
                 () = tokio::time::sleep(ASK) => {}

@@ -18,7 +18,7 @@ use super::error::EngineError;
 use super::handle::ConsumerHandle;
 use super::ownership::Ownership;
 use crate::clock::SharedClock;
-use crate::cluster::Keeper;
+use crate::cluster::{Keeper, LeaseRenewal};
 use crate::component::Kind;
 use crate::consumer::command::{self, Commands};
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
@@ -52,6 +52,8 @@ pub struct SupervisorConfig {
     pub deps: Deps,
     /// The time.
     pub clock: SharedClock,
+    /// Where leases are renewed.
+    pub renewal: LeaseRenewal,
     /// Who knows the errors of which driver.
     pub classifiers: Vec<Classifier>,
     /// Where consumers tell what happens to them.
@@ -88,7 +90,7 @@ impl EngineSupervisor {
     /// # Cancel safety
     /// Dropping the future stops what was started.
     pub async fn start(config: SupervisorConfig) -> Result<Self, EngineError> {
-        let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock))?);
+        let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock), config.renewal)?);
         let (stop, stop_signal) = watch::channel(StopPhase::Run);
         let tasks = Tasks::default();
         let events = config.events;
@@ -246,6 +248,7 @@ impl EngineSupervisor {
                 self.tasks.join().await;
             };
             tokio::select! {
+                biased;
                 () = quiet => {}
                 () = tokio::time::sleep_until(deadline + LAST_WORDS) => {}
             }
@@ -261,10 +264,9 @@ impl EngineSupervisor {
     }
 
     async fn end_keeper(&mut self) {
-        // With stragglers their tasks may share it still; then its thread ends by itself.
+        // With stragglers their tasks may share it still; then it ends by itself.
         if let Some(keeper) = self.keeper.take().and_then(Arc::into_inner) {
-            // The thread is joined where blocking is allowed. A panic in it was reported where it happened.
-            let _ = self.tasks.spawn_blocking(move || keeper.close()).await;
+            keeper.close().await;
         }
     }
 }
@@ -366,6 +368,7 @@ async fn supervise(
                 }
                 let mut stop = config.stop.clone();
                 tokio::select! {
+                    biased;
                     _ = stop.wait_for(|phase| *phase != StopPhase::Run) => return Vec::new(),
                     () = tokio::time::sleep(RESTART.backoff(deaths, fastrand::f64())) => {}
                 }
