@@ -8,6 +8,7 @@
 mod barrier;
 mod checkpoint;
 mod embedded;
+mod expired;
 mod failures;
 mod free;
 mod head;

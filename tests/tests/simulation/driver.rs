@@ -277,8 +277,12 @@ impl Driver {
 
     async fn jump(&self) {
         let by = Duration::from_millis(self.chance(20_000));
+        // What was begun before the jump has its turn before it, so that nothing is judged by a time it did not see.
+        for _ in 0..64 {
+            tokio::task::yield_now().await;
+        }
+        self.world.history().tell(|| format!("time jumps by {by:?}"));
         tokio::time::advance(by).await;
-        self.world.history().jumped(by);
     }
 
     fn set_wall_clock(&self) {
@@ -340,6 +344,10 @@ impl Driver {
                 return self.world.history().blame("G17", || format!("healed for {HEALED_WITHIN:?}, still {behind}"));
             }
             self.live();
+            // An operator's wish may have been on its way for a while.
+            for component in Component::ALL {
+                self.world.truth.stores.state.set_enabled(&World::consumer(component), true).await.unwrap();
+            }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         self.end().await;

@@ -1,7 +1,6 @@
 //! What has happened, held against the laws as it happens. The numbers of the laws are those of the guarantees.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use evento_runtime::event::{EventId, StoredEvent};
 use evento_runtime::store::{Checkpoint, Settlement};
@@ -78,8 +77,6 @@ pub(crate) struct History {
     seen: u64,
     granted: BTreeMap<(usize, Component), u64>,
     running: BTreeMap<(usize, Place), usize>,
-    /// When time has jumped last.
-    jumped_at: Option<Instant>,
     pub(crate) figures: Figures,
     pub(crate) broken: Vec<String>,
     story: Option<Vec<String>>,
@@ -95,7 +92,6 @@ impl History {
             seen: 0,
             granted: BTreeMap::new(),
             running: BTreeMap::new(),
-            jumped_at: None,
             figures: Figures::default(),
             broken: Vec::new(),
             story: tell.then(Vec::new),
@@ -226,11 +222,6 @@ impl History {
         self.figures.lost += lost;
     }
 
-    pub(crate) fn jumped(&mut self, by: Duration) {
-        self.jumped_at = Some(Instant::now());
-        self.tell(|| format!("time has jumped by {by:?}"));
-    }
-
     pub(crate) fn wants_to_seek(&mut self, component: Component, to: u64) {
         self.tell(|| format!("{component:?} is asked to go on after {to}"));
         self.consumer(component).seeks.push(to);
@@ -242,7 +233,6 @@ impl History {
         let run = Run { component, epoch, at, instance };
         self.tell(|| format!("#{instance} {component:?} begins {at} (epoch {epoch})"));
         self.figures.handled += 1;
-        let jumped = self.jumped_at == Some(asked_at);
         let window = self.window;
         let mut wrong: Vec<(&str, String)> = Vec::new();
         let consumer = self.consumer(component);
@@ -254,7 +244,7 @@ impl History {
             self.blame("G7", || format!("{component:?} handles {at} under epoch {epoch}, which it was never given"));
             return run;
         };
-        if !jumped && own.believed_until.is_none_or(|until| asked_at >= until) {
+        if own.believed_until.is_none_or(|until| asked_at >= until) {
             wrong.push(("G7", format!("{component:?} begins {at} although the time of its ownership is over")));
         }
         let redriven = fact.letter;

@@ -237,6 +237,10 @@ impl ConsumerProcessor {
             && let Some((due, number)) = self.retries.first().copied()
             && due <= now
         {
+            // Whatever woke the loop: it may have slept past the end of its ownership.
+            if !self.lease.is_valid() {
+                return self.lose("its time is over");
+            }
             self.retries.pop_first();
             let Some(delivery) = self.deliveries.get_mut(&number) else { continue };
             match (&delivery.hold, self.lanes[delivery.handler]) {
