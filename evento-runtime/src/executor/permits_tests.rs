@@ -5,6 +5,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 
+use super::permits::*;
 use super::*;
 use crate::identity::ContextPattern;
 
