@@ -37,7 +37,7 @@ use tokio::sync::watch;
 use common::{admission, ask_and_leave, timer};
 use executor::Pool;
 
-const SCHEDULES: usize = 3_000;
+const SCHEDULES: usize = 2_000;
 
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let timer = timer();

@@ -341,7 +341,8 @@ impl Driver {
                 return;
             }
             if Instant::now() > deadline {
-                return self.world.history().blame("G17", || format!("healed for {HEALED_WITHIN:?}, still {behind}"));
+                let (law, what) = behind;
+                return self.world.history().blame(law, || format!("healed for {HEALED_WITHIN:?}, still {what}"));
             }
             self.live();
             // An operator's wish may have been on its way for a while.
@@ -355,9 +356,9 @@ impl Driver {
     }
 
     /// What is not done yet.
-    async fn behind(&self) -> Option<String> {
+    async fn behind(&self) -> Option<(&'static str, String)> {
         if let Some(slot) = self.slots.iter().find(|slot| !matches!(slot.life, Life::Up(_))) {
-            return Some(format!("#{} is not up", slot.instance.id));
+            return Some(("G17", format!("#{} is not up", slot.instance.id)));
         }
         self.world.read_log();
         let head = self.world.history().seen();
@@ -366,10 +367,14 @@ impl Driver {
             let stored = self.world.truth.stores.state.load(&id).await.unwrap().checkpoint.unwrap_or_default();
             let asked = self.world.truth.stores.dead_letters.requested(&id, 1).await.unwrap();
             if number(stored.watermark.as_ref()) < head || !stored.open.is_empty() || !asked.is_empty() {
-                return Some(format!("{component:?} stands at {stored:?} of {head}: {}", self.reasons(component)));
+                let reasons = self.reasons(component);
+                return Some(("G17", format!("{component:?} stands at {stored:?} of {head}: {reasons}")));
             }
         }
-        None
+        // Of those who lost what they owned, handlers may run for a while.
+        let mut executors = self.slots.iter().flat_map(|slot| &slot.executors);
+        let out = executors.find(|executor| executor.stats().in_flight > 0)?;
+        Some(("G6", format!("{} permits of {} are out", out.stats().in_flight, out.name())))
     }
 
     fn reasons(&self, component: Component) -> String {
@@ -384,15 +389,6 @@ impl Driver {
     }
 
     async fn end(&mut self) {
-        for slot in &self.slots {
-            for executor in &slot.executors {
-                let out = executor.stats().in_flight;
-                if out > 0 {
-                    let what = format!("{out} permits of {} are out although nothing runs", executor.name());
-                    self.world.history().blame("G6", || what);
-                }
-            }
-        }
         for at in 0..self.slots.len() {
             self.stop_one(at, Duration::from_secs(30)).await;
         }
@@ -402,12 +398,6 @@ impl Driver {
             };
             if let Err(error) = stopping.await.unwrap() {
                 self.world.history().blame("G15", || format!("a stop with nothing to do failed: {error}"));
-            }
-        }
-        let heir = self.world.memory.store().stores.lock;
-        for component in Component::ALL {
-            if heir.acquire(&World::consumer(component), Default::default()).await.unwrap().is_none() {
-                self.world.history().blame("G7", || format!("{component:?} was not given back"));
             }
         }
     }

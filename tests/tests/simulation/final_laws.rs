@@ -11,6 +11,10 @@ impl History {
         let mut wrong = Vec::new();
         let mut passed_on_start = 0;
         for (component, consumer) in &self.consumers {
+            let last = consumer.ownerships.values().next_back();
+            if last.is_some_and(|own| own.instance.is_some() && own.standing == Standing::Held) {
+                wrong.push(("G7", format!("{component:?} was not given back")));
+            }
             // By the ownership that had begun them.
             let mut lost: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
             for (at, fact) in &consumer.facts {

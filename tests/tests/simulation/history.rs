@@ -227,8 +227,17 @@ impl History {
         self.consumer(component).seeks.push(to);
     }
 
+    /// An engine calls a handler.
+    pub(crate) fn called(&mut self, instance: usize, component: Component, at: u64) {
+        let epoch = self.granted.get(&(instance, component)).copied().unwrap_or(0);
+        let own = self.consumer(component).ownerships.get(&epoch);
+        if own.and_then(|own| own.believed_until).is_none_or(|until| until <= Instant::now()) {
+            self.blame("G7", || format!("{component:?} begins {at} although the time of its ownership is over"));
+        }
+    }
+
     /// A handler begins.
-    pub(crate) fn began(&mut self, instance: usize, component: Component, at: u64, asked_at: Instant) -> Run {
+    pub(crate) fn began(&mut self, instance: usize, component: Component, at: u64) -> Run {
         let epoch = self.granted.get(&(instance, component)).copied().unwrap_or(0);
         let run = Run { component, epoch, at, instance };
         self.tell(|| format!("#{instance} {component:?} begins {at} (epoch {epoch})"));
@@ -244,9 +253,6 @@ impl History {
             self.blame("G7", || format!("{component:?} handles {at} under epoch {epoch}, which it was never given"));
             return run;
         };
-        if own.believed_until.is_none_or(|until| asked_at >= until) {
-            wrong.push(("G7", format!("{component:?} begins {at} although the time of its ownership is over")));
-        }
         let redriven = fact.letter;
         let beside = |other: &&u64| match (**other).cmp(&at) {
             std::cmp::Ordering::Less => facts[*other].blocks(fact),
