@@ -16,6 +16,7 @@
 //! | pools of work | [`ConsumerExecutors`], [`executor`] |
 //! | how far a consumer has come, what failed | [`CheckpointMode`], [`store::Checkpoint`], [`store::DeadLetter`] |
 //! | the log and the tables | [`store::Sqlite`], [`store::Memory`], [`source`], [`store`] |
+//! | tests of handlers, and handlers that run again | the module `testing` (a feature) |
 //! | writing a store | the traits in [`source`] and [`store`], and the suite in `conformance` (a feature) |
 //!
 //! # The way of an event
@@ -76,6 +77,8 @@ pub mod source;
 pub mod store;
 mod sync;
 pub mod task;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 pub mod __private;
