@@ -1,6 +1,7 @@
 //! What has happened, held against the laws as it happens. The numbers of the laws are those of the guarantees.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use evento_runtime::event::{EventId, StoredEvent};
 use evento_runtime::store::{Checkpoint, Settlement};
@@ -190,7 +191,8 @@ impl History {
         let Some(ownership) = self.consumer(component).ownerships.get_mut(&epoch) else { return };
         // A renewal that came too late: its owner may have given up believing, and rightly.
         let late = ownership.believed_until.is_some_and(|until| until <= Instant::now());
-        ownership.believed_until = until;
+        // What was begun before the answer, in the same instant, may still be called.
+        ownership.believed_until = until.or_else(|| Some(Instant::now() + Duration::from_micros(1)));
         if (until.is_none() || late) && ownership.lose() {
             self.figures.lost += 1;
         }

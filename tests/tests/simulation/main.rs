@@ -6,7 +6,8 @@
 //! cargo test --release -p evento-tests --test simulation -- --nocapture
 //! ```
 //!
-//! `EVENTO_SEEDS` sets how many seeds run: 10,000 in release and with `tests/run --long`, 100 in the dev profile.
+//! `EVENTO_SEEDS` sets how many seeds run: 10,000 in release and with `tests/run --long`, 24 in the dev
+//! profile.
 //! `EVENTO_SEED=7` runs one seed and prints what happened in it; `EVENTO_PLANT=CommitHighest` beside it plants a mistake.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
@@ -37,7 +38,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 fn seeds() -> u64 {
-    let usual = if evento_tests::long() || !cfg!(debug_assertions) { 10_000 } else { 100 };
+    let usual = if evento_tests::long() || !cfg!(debug_assertions) { 10_000 } else { 24 };
     number("EVENTO_SEEDS").unwrap_or(usual)
 }
 
@@ -121,7 +122,7 @@ fn a_planted_mistake_is_caught() {
 #[test]
 fn a_seed_repeats_itself() {
     world::quiet_planned_panics();
-    for seed in 0..10 {
+    for seed in 0..5 {
         let (once, again) = (simulate(seed, None, true), simulate(seed, None, true));
         for (a, b) in once.story.iter().zip(&again.story) {
             assert_eq!(a, b, "seed {seed}");
