@@ -97,7 +97,6 @@ impl Scenario {
     }
 
     /// The bundle, to be steered or asked.
-    #[must_use]
     pub const fn running(&self) -> &Running {
         &self.running
     }

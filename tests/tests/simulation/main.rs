@@ -6,7 +6,7 @@
 //! cargo test --release -p evento-tests --test simulation -- --nocapture
 //! ```
 //!
-//! `EVENTO_SEEDS` sets how many seeds run: 10,000 in release and with `tests/run --long`, 24 in the dev
+//! `EVENTO_SEEDS` sets how many seeds run: 10,000 in release, which is what `tests/run --long` runs, 24 in the dev
 //! profile.
 //! `EVENTO_SEED=7` runs one seed and prints what happened in it; `EVENTO_PLANT=CommitHighest` beside it plants a mistake.
 
@@ -38,7 +38,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 fn seeds() -> u64 {
-    let usual = if evento_tests::long() || !cfg!(debug_assertions) { 10_000 } else { 24 };
+    let usual = if cfg!(debug_assertions) { 24 } else { 10_000 };
     number("EVENTO_SEEDS").unwrap_or(usual)
 }
 
