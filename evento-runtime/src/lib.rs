@@ -19,6 +19,7 @@
 //! | pools of work | [`ConsumerExecutors`], [`executor`] |
 //! | where a consumer begins, how far it has come, what failed | [`StartFrom`], [`CheckpointMode`], [`store::Checkpoint`], [`store::DeadLetter`] |
 //! | the log and the tables | [`store::Sqlite`], [`store::Memory`], [`source`], [`store`] |
+//! | tests of handlers, and handlers that run again | the module `testing` (a feature) |
 //! | writing a store | the traits in [`source`] and [`store`], and the suite in `conformance` (a feature) |
 //!
 //! # The way of an event
@@ -79,6 +80,8 @@ pub mod source;
 pub mod store;
 mod sync;
 pub mod task;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 pub mod __private;

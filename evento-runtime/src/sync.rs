@@ -1,4 +1,6 @@
-//! Locks and atomics, named in one place so that models can replace them.
+//! Locks and atomics, named in one place so that models can replace them: the test package compiles `permits.rs` with a
+//! `sync` of its own, under loom and under shuttle. No feature and no flag switches them here, since either would reach
+//! every other crate of the build.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex};

@@ -10,6 +10,7 @@ use super::report::{LaunchError, Report};
 use super::settings::{Defaults, ForComponent, What};
 use super::{Bundle, launch};
 use crate::clock::{Clock, SharedClock, SystemClock};
+use crate::cluster::LeaseRenewal;
 use crate::component::{Component, ComponentDef, Location};
 use crate::consumer::{EngineEvent, Listener};
 use crate::deps::{Deps, Need};
@@ -44,6 +45,7 @@ pub struct BundleBuilder {
     pub(super) for_components: Vec<ForComponent>,
     pub(super) forget: Vec<(String, u32, Location)>,
     pub(super) clock: SharedClock,
+    pub(super) renewal: LeaseRenewal,
     pub(super) stop_deadline: Duration,
     /// Instead of what is linked into the binary.
     pub(super) registry: Option<Registry>,
@@ -82,6 +84,7 @@ impl BundleBuilder {
             for_components: Vec::new(),
             forget: Vec::new(),
             clock: Arc::new(SystemClock),
+            renewal: LeaseRenewal::default(),
             stop_deadline: DEFAULT_STOP_DEADLINE,
             registry: None,
         }
@@ -295,6 +298,13 @@ impl BundleBuilder {
     /// Another clock, for simulation.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Where ownerships are renewed. Default [`LeaseRenewal::Thread`]; a test on a paused clock wants
+    /// [`LeaseRenewal::Runtime`].
+    pub const fn lease_renewal(mut self, renewal: LeaseRenewal) -> Self {
+        self.renewal = renewal;
         self
     }
 

@@ -68,6 +68,7 @@ use blueprint::Blueprint;
 use tokio::sync::broadcast;
 
 use crate::clock::SharedClock;
+use crate::cluster::LeaseRenewal;
 use crate::component::Location;
 use crate::consumer::{EngineEvent, EngineEvents};
 use crate::deps::Deps;
@@ -93,6 +94,7 @@ struct Parts {
     events: EngineEvents,
     forget: Vec<(String, u32, Location)>,
     clock: SharedClock,
+    renewal: LeaseRenewal,
     stop_deadline: Duration,
 }
 
@@ -114,6 +116,7 @@ impl Bundle {
             events: EngineEvents::new(builder.listeners),
             forget: builder.forget,
             clock: builder.clock,
+            renewal: builder.renewal,
             stop_deadline: builder.stop_deadline,
         };
         Self { parts, blueprint }

@@ -143,7 +143,7 @@ async fn begin(
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, mut deps, executors, interceptors, events, clock, stop_deadline, .. } = parts;
+    let Parts { name, mut deps, executors, interceptors, events, clock, renewal, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
         .consumer_plans(&name, &executors, &interceptors, &deps, &store.stores)
@@ -158,6 +158,7 @@ async fn begin(
         executors,
         deps,
         clock,
+        renewal,
         classifiers: classifiers(),
         events,
         wanted,

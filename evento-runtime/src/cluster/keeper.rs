@@ -1,18 +1,33 @@
 //! Renews every lease of this process from a thread of its own, so that busy workers cannot lose an ownership.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::clock::monotonic;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::ConsumerId;
 use crate::store::{ConsumerLock, Lease};
 use crate::sync::{Mutex, lock};
+use crate::task::Tasks;
+
+/// Where leases are renewed, and by which clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LeaseRenewal {
+    /// On a thread of its own, by the system's monotonic clock, whatever tokio's clock does.
+    #[default]
+    Thread,
+    /// In a task of the bundle's runtime, by tokio's clock: everything that happens there then repeats itself when
+    /// that clock is paused. For tests and simulation; handlers that keep the runtime busy lose their ownership.
+    Runtime,
+}
 
 struct Entry {
     lease: Lease,
@@ -21,15 +36,24 @@ struct Entry {
 
 struct Shared {
     lock: Arc<dyn ConsumerLock>,
-    held: Mutex<HashMap<ConsumerId, Entry>>,
+    renewal: LeaseRenewal,
+    /// Ordered, so that a simulated run repeats itself.
+    held: Mutex<BTreeMap<ConsumerId, Entry>>,
     closing: AtomicBool,
     wake: Notify,
 }
 
-/// The thread `evento-keeper`. Dropping it ends the renewals; [`close`](Self::close) also waits for the thread.
+/// What renews.
+enum Runner {
+    Thread(thread::JoinHandle<()>),
+    Task(JoinHandle<()>),
+}
+
+/// The thread `evento-keeper`, or a task in its place. Dropping it ends the renewals; [`close`](Self::close) also waits
+/// for the last one.
 pub struct Keeper {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    runner: Option<Runner>,
 }
 
 /// A lease that is being renewed. Dropping it ends the renewals; it does not give the ownership back.
@@ -40,21 +64,34 @@ pub struct HeldLease {
 }
 
 impl Keeper {
-    /// Starts the thread.
+    /// Starts the thread, or the task.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start(lock: Arc<dyn ConsumerLock>) -> Result<Self, StoreError> {
-        let shared =
-            Arc::new(Shared { lock, held: Mutex::default(), closing: AtomicBool::new(false), wake: Notify::new() });
+    pub fn start(lock: Arc<dyn ConsumerLock>, renewal: LeaseRenewal) -> Result<Self, StoreError> {
+        let (held, closing, wake) = (Mutex::default(), AtomicBool::new(false), Notify::new());
+        let shared = Arc::new(Shared { lock, renewal, held, closing, wake });
         let other = Arc::clone(&shared);
-        let failed = |error| StoreError::new(StoreErrorKind::Other, "evento-keeper").caused_by(error);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let thread = std::thread::Builder::new()
-            .name("evento-keeper".to_owned())
-            .spawn(move || runtime.block_on(other.keep()))
-            .map_err(failed)?;
-        Ok(Self { shared, thread: Some(thread) })
+        let runner = match renewal {
+            // Not among the tasks of the bundle: it renews until those have ended.
+            LeaseRenewal::Runtime => Runner::Task(Tasks::default().spawn(async move { other.keep().await })),
+            LeaseRenewal::Thread => {
+                let failed = |error| StoreError::new(StoreErrorKind::Other, "evento-keeper").caused_by(error);
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+                let thread = thread::Builder::new()
+                    .name("evento-keeper".to_owned())
+                    .spawn(move || runtime.block_on(other.keep()))
+                    .map_err(failed)?;
+                Runner::Thread(thread)
+            }
+        };
+        Ok(Self { shared, runner: Some(runner) })
+    }
+
+    /// What the time of leases is counted by.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.shared.now()
     }
 
     /// Begins to renew `lease`. `asked_at`: when it was asked for, from which its time counts.
@@ -66,12 +103,15 @@ impl Keeper {
         HeldLease { shared: Arc::clone(&self.shared), lease, valid_until }
     }
 
-    /// Ends the renewals and waits for the thread. Blocks for at most one renewal.
-    pub fn close(mut self) {
+    /// Ends the renewals and waits for the one under way.
+    pub async fn close(mut self) {
         self.shared.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread was that of a store; every lease it held has run out by itself.
-            let _ = thread.join();
+        // A panic in it was that of a store; every lease it held has run out by itself.
+        match self.runner.take() {
+            // The thread is joined where blocking is allowed.
+            Some(Runner::Thread(thread)) => drop(Tasks::default().spawn_blocking(move || thread.join()).await),
+            Some(Runner::Task(task)) => drop(task.await),
+            None => {}
         }
     }
 }
@@ -83,6 +123,13 @@ impl Drop for Keeper {
 }
 
 impl Shared {
+    fn now(&self) -> Instant {
+        match self.renewal {
+            LeaseRenewal::Thread => Instant::from_std(monotonic()),
+            LeaseRenewal::Runtime => Instant::now(),
+        }
+    }
+
     fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.wake.notify_one();
@@ -94,7 +141,7 @@ impl Shared {
             let leases: Vec<Lease> = lock(&self.held).values().map(|entry| entry.lease.clone()).collect();
             if !leases.is_empty() {
                 // Counted from before the question: the answer may have taken any time to arrive.
-                let asked_at = monotonic();
+                let asked_at = self.now();
                 match self.lock.renew(&leases).await {
                     Ok(still_held) => self.note(asked_at, &leases, &still_held),
                     Err(error) => {
@@ -108,6 +155,7 @@ impl Shared {
 
     async fn pause(&self, every: Duration) {
         tokio::select! {
+            biased;
             () = self.wake.notified() => {}
             () = tokio::time::sleep(every) => {}
         }
@@ -135,18 +183,19 @@ impl HeldLease {
     /// Whether this process may still believe in it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.valid_until.borrow().is_some_and(|until| monotonic() < until)
+        self.valid_until.borrow().is_some_and(|until| self.shared.now() < until)
     }
 
     /// Waits until it is not valid any more. Cancel-safe.
     pub async fn lost(&mut self) {
         loop {
             let Some(until) = *self.valid_until.borrow_and_update() else { return };
-            let left = until.saturating_duration_since(monotonic());
+            let left = until.saturating_duration_since(self.shared.now());
             if left.is_zero() {
                 return;
             }
             tokio::select! {
+                biased;
                 changed = self.valid_until.changed() => {
                     if changed.is_err() {
                         return;

@@ -2,4 +2,4 @@
 
 mod keeper;
 
-pub use keeper::{HeldLease, Keeper};
+pub use keeper::{HeldLease, Keeper, LeaseRenewal};

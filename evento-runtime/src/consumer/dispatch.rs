@@ -76,7 +76,7 @@ impl Dispatch {
         !self.held.is_empty()
     }
 
-    /// The oldest delivery that may start on a lane; it is taken.
+    /// The next delivery that may start on a lane; it is taken. Further attempts go first.
     pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
         self.queues.take(lane)
     }
@@ -87,9 +87,20 @@ impl Dispatch {
         self.queues.has_ready(lane)
     }
 
-    /// A delivery taken before may start again.
+    /// Whether something may start on a lane that nobody counts anew: a further attempt, or a redriven letter.
+    #[must_use]
+    pub fn has_begun(&self, lane: usize) -> bool {
+        self.queues.has_begun(lane)
+    }
+
+    /// A delivery taken before may start after all.
     pub fn make_ready(&mut self, number: DeliveryNo, lane: usize) {
         self.queues.make_ready(number, lane);
+    }
+
+    /// A delivery that has begun may make a further attempt.
+    pub fn make_ready_again(&mut self, number: DeliveryNo, lane: usize) {
+        self.queues.make_ready_again(number, lane);
     }
 
     /// A delivery of an executor is settled.

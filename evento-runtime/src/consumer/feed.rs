@@ -146,6 +146,7 @@ impl Feed {
             tokio::time::sleep_until(pause).await;
         } else {
             tokio::select! {
+                biased;
                 // A source that is gone has no hints; the poll goes on.
                 Ok(()) = self.wake.changed() => self.poll = self.poll_bounds.0,
                 () = tokio::time::sleep_until(pause) => {}

@@ -10,13 +10,24 @@ use super::delivery::{DeliveryNo, REDRIVEN};
 /// Fixed, so that a simulated run repeats itself.
 pub(crate) type FixedHasher = BuildHasherDefault<DefaultHasher>;
 
+/// What goes first on a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Redriven letters: there are few.
+    Redriven,
+    /// Further attempts: the window counts them already, so they go also where it is full.
+    Again,
+    /// What has not begun.
+    First,
+}
+
 /// Deliveries by key and by lane. A lane is one executor of the consumer; a key holds at most one of its permits.
 #[derive(Debug, Default)]
 pub struct KeyQueues {
     /// Unsettled deliveries of a key, in order; only the first may run.
     keys: HashMap<Arc<str>, VecDeque<(DeliveryNo, usize)>, FixedHasher>,
-    /// May start now, by lane: redriven letters (there are few), then the oldest.
-    ready: Vec<BTreeSet<(bool, DeliveryNo)>>,
+    /// May start now, by lane: in the order of their ranks, then the oldest.
+    ready: Vec<BTreeSet<(Rank, DeliveryNo)>>,
     active: usize,
 }
 
@@ -41,7 +52,7 @@ impl KeyQueues {
         self.make_ready(number, lane);
     }
 
-    /// The oldest delivery that may start on a lane; it is taken.
+    /// The next delivery that may start on a lane, the oldest of its rank; it is taken. Further attempts go first.
     pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
         self.ready.get_mut(lane)?.pop_first().map(|(_, number)| number)
     }
@@ -52,10 +63,27 @@ impl KeyQueues {
         self.ready.get(lane).is_some_and(|ready| !ready.is_empty())
     }
 
-    /// A delivery taken before may start again: its retry is due, or its start did not happen. Its key stays its own.
+    /// Whether something may start on a lane that nobody counts anew: a further attempt, or a redriven letter.
+    #[must_use]
+    pub fn has_begun(&self, lane: usize) -> bool {
+        self.ready.get(lane).and_then(BTreeSet::first).is_some_and(|(rank, _)| *rank < Rank::First)
+    }
+
+    /// A delivery taken before may start after all: its start did not happen. Its key stays its own.
     pub fn make_ready(&mut self, number: DeliveryNo, lane: usize) {
+        let rank = if number < REDRIVEN { Rank::First } else { Rank::Redriven };
+        self.insert(rank, number, lane);
+    }
+
+    /// A delivery that has begun may make a further attempt. Its key stays its own.
+    pub fn make_ready_again(&mut self, number: DeliveryNo, lane: usize) {
+        let rank = if number < REDRIVEN { Rank::Again } else { Rank::Redriven };
+        self.insert(rank, number, lane);
+    }
+
+    fn insert(&mut self, rank: Rank, number: DeliveryNo, lane: usize) {
         if let Some(ready) = self.ready.get_mut(lane) {
-            ready.insert(ranked(number));
+            ready.insert((rank, number));
         }
     }
 
@@ -63,7 +91,9 @@ impl KeyQueues {
     pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.active -= 1;
         if let Some(ready) = self.ready.get_mut(lane) {
-            ready.remove(&ranked(number));
+            for rank in [Rank::Redriven, Rank::Again, Rank::First] {
+                ready.remove(&(rank, number));
+            }
         }
         let Some(queue) = key.and_then(|key| self.keys.get_mut(key)) else { return };
         if queue.front().is_some_and(|(first, _)| *first == number) {
@@ -85,10 +115,6 @@ impl KeyQueues {
     pub const fn active(&self) -> usize {
         self.active
     }
-}
-
-const fn ranked(number: DeliveryNo) -> (bool, DeliveryNo) {
-    (number < REDRIVEN, number)
 }
 
 #[cfg(test)]
@@ -139,7 +165,10 @@ mod tests {
                 }
                 if !waiting.is_empty() && pick % 2 == 0 {
                     let index = waiting.swap_remove(pick % waiting.len());
-                    queues.make_ready(index as u64, 0);
+                    match action {
+                        0 => queues.make_ready(index as u64, 0),
+                        _ => queues.make_ready_again(index as u64, 0),
+                    }
                 }
             }
             prop_assert_eq!(queues.active(), 0);

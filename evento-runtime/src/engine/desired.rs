@@ -29,7 +29,10 @@ pub(super) struct Desired {
 pub(super) struct Housekeeping {
     bundle: String,
     stores: Stores,
-    wishes: watch::Sender<Arc<Wishes>>,
+    wishes: Arc<Wishes>,
+    /// One for each consumer, told in order: listeners of one channel are woken in any order, and a simulated run has to
+    /// repeat itself.
+    told: Vec<watch::Sender<Arc<Wishes>>>,
     ask: Arc<Notify>,
     stop: watch::Receiver<StopPhase>,
     /// How long handled events and ended instances are remembered; `None`: nobody has such.
@@ -38,24 +41,29 @@ pub(super) struct Housekeeping {
 }
 
 impl Desired {
+    /// For so many consumers.
     pub(super) fn of(
+        consumers: usize,
         bundle: &str,
         stores: Stores,
         stop: watch::Receiver<StopPhase>,
         remembered: Option<Duration>,
-    ) -> (Self, Housekeeping) {
-        let (sender, wishes) = watch::channel(Arc::default());
+    ) -> (Vec<Self>, Housekeeping) {
         let ask = Arc::new(Notify::new());
+        let channels = (0..consumers).map(|_| watch::channel(Arc::default()));
+        let (told, wishes): (Vec<_>, Vec<_>) = channels.unzip();
+        let desired = wishes.into_iter().map(|wishes| Self { wishes, ask: Arc::clone(&ask) }).collect();
         let house = Housekeeping {
             bundle: bundle.to_owned(),
             stores,
-            wishes: sender,
-            ask: Arc::clone(&ask),
+            wishes: Arc::default(),
+            told,
+            ask,
             stop,
             remembered,
             sweep_at: Instant::now(),
         };
-        (Self { wishes, ask }, house)
+        (desired, house)
     }
 
     /// Something has changed that is not to wait for the next second.
@@ -72,18 +80,16 @@ impl Desired {
 
 impl Housekeeping {
     /// Asks once; consumers begin with what it says.
-    pub(super) async fn look(&self) {
+    pub(super) async fn look(&mut self) {
         match self.ask().await {
-            Ok(wishes) => {
-                self.wishes.send_if_modified(|known| {
-                    // Letters may have been marked again since the last look: that is news although it looks the same.
-                    let news = **known != wishes || !wishes.redrive.is_empty();
-                    if news {
-                        *known = Arc::new(wishes);
-                    }
-                    news
-                });
+            // Letters may have been marked again since the last look: that is news although it looks the same.
+            Ok(wishes) if *self.wishes != wishes || !wishes.redrive.is_empty() => {
+                self.wishes = Arc::new(wishes);
+                for consumer in &self.told {
+                    consumer.send_replace(Arc::clone(&self.wishes));
+                }
             }
+            Ok(_) => {}
             // What was wanted before is still wanted.
             Err(error) => {
                 tracing::warn!(bundle = self.bundle, error = &error as &dyn std::error::Error, "desired state unknown");
@@ -101,6 +107,7 @@ impl Housekeeping {
     pub(super) async fn keep(mut self) {
         loop {
             tokio::select! {
+                biased;
                 _ = self.stop.wait_for(|phase| *phase != StopPhase::Run) => return,
                 () = self.ask.notified() => {}
                 () = tokio::time::sleep(ASK) => {}

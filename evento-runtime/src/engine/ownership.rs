@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use super::error::EngineError;
 use super::hooks::Hook;
 use super::moving::{Moved, move_to};
-use crate::clock::monotonic;
 use crate::cluster::{HeldLease, Keeper};
 use crate::consumer::command::{Command, Commands, Reply};
 use crate::consumer::{ConsumerProcessor, Ended, Found, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
@@ -311,7 +310,7 @@ async fn recv(commands: &mut Option<Commands>) -> Option<Command> {
 async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Keeper) -> Result<Acquired, StoreError> {
     let id = &config.plan.id;
     let state = config.state.load(id).await?;
-    let asked_at = monotonic();
+    let asked_at = keeper.now();
     let Some(lease) = lock.acquire(id, state.epoch).await? else { return Ok(Acquired::Standby(state)) };
     let held = keeper.hold(lease.clone(), asked_at);
     match begin(config, &lease).await {

@@ -18,7 +18,7 @@ use super::error::EngineError;
 use super::handle::ConsumerHandle;
 use super::ownership::Ownership;
 use crate::clock::SharedClock;
-use crate::cluster::Keeper;
+use crate::cluster::{Keeper, LeaseRenewal};
 use crate::component::Kind;
 use crate::consumer::command::{self, Commands};
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
@@ -52,6 +52,8 @@ pub struct SupervisorConfig {
     pub deps: Deps,
     /// The time.
     pub clock: SharedClock,
+    /// Where leases are renewed.
+    pub renewal: LeaseRenewal,
     /// Who knows the errors of which driver.
     pub classifiers: Vec<Classifier>,
     /// Where consumers tell what happens to them.
@@ -67,13 +69,32 @@ struct Running {
     wait_for_head: bool,
 }
 
+/// Who is to be told of a stop: a channel each, in order, since listeners of one are woken in any order and a simulated
+/// run has to repeat itself.
+#[derive(Default)]
+struct StopSignals(Vec<watch::Sender<StopPhase>>);
+
+impl StopSignals {
+    fn follow(&mut self) -> watch::Receiver<StopPhase> {
+        let (sender, receiver) = watch::channel(StopPhase::Run);
+        self.0.push(sender);
+        receiver
+    }
+
+    fn tell(&self, phase: StopPhase) {
+        for follower in &self.0 {
+            follower.send_replace(phase);
+        }
+    }
+}
+
 /// The running consumers of a bundle. Dropping it is a stop with deadline 0 that nobody waits for.
 pub struct EngineSupervisor {
     bundle: String,
     store: Store,
     consumers: Vec<Running>,
     executors: Vec<Arc<dyn ConsumerExecutor>>,
-    stop: watch::Sender<StopPhase>,
+    stop: StopSignals,
     events: EngineEvents,
     tasks: Tasks,
     keeper: Option<Arc<Keeper>>,
@@ -88,15 +109,16 @@ impl EngineSupervisor {
     /// # Cancel safety
     /// Dropping the future stops what was started.
     pub async fn start(config: SupervisorConfig) -> Result<Self, EngineError> {
-        let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock))?);
-        let (stop, stop_signal) = watch::channel(StopPhase::Run);
+        let keeper = Arc::new(Keeper::start(Arc::clone(&config.store.stores.lock), config.renewal)?);
+        let mut stop = StopSignals::default();
         let tasks = Tasks::default();
         let events = config.events;
         let classifiers: Arc<[Classifier]> = config.classifiers.into();
         let stores = config.store.stores.clone();
         let remembers = |plan: &&ConsumerPlan| plan.engine.kind() != Kind::Projector;
         let remembered = config.consumers.iter().find(remembers).map(|plan| plan.settings.dedupe_window);
-        let (desired, house) = Desired::of(&config.bundle, stores.clone(), stop_signal.clone(), remembered);
+        let (desired, mut house) =
+            Desired::of(config.consumers.len(), &config.bundle, stores.clone(), stop.follow(), remembered);
         let house = tasks
             .run(async move {
                 house.look().await;
@@ -107,7 +129,8 @@ impl EngineSupervisor {
         let consumers = config
             .consumers
             .into_iter()
-            .map(|plan| {
+            .zip(desired)
+            .map(|(plan, desired)| {
                 let status = StatusCell::new(Arc::clone(&plan.id));
                 let wait_for_head = plan.wait_for_head;
                 let covers_at_start = plan.mode == CheckpointMode::OnStart
@@ -123,7 +146,7 @@ impl EngineSupervisor {
                     handlers: TaskTracker::new(),
                     status: status.clone(),
                     events: events.clone(),
-                    stop: stop_signal.clone(),
+                    stop: stop.follow(),
                     dead_letters: Arc::clone(&stores.dead_letters),
                     wishes: desired.wishes.clone(),
                 };
@@ -133,7 +156,7 @@ impl EngineSupervisor {
                     id: Arc::clone(&processor.plan.id),
                     status,
                     commands,
-                    desired: desired.clone(),
+                    desired,
                     stores: stores.clone(),
                     tasks: tasks.clone(),
                     covers_at_start,
@@ -237,7 +260,7 @@ impl EngineSupervisor {
             .collect();
         let mut stragglers = Vec::new();
         for (phase, until) in [(StopPhase::Drain, deadline), (StopPhase::Abandon, deadline + LAST_WORDS)] {
-            self.stop.send_replace(phase);
+            self.stop.tell(phase);
             join_until(&mut left, until, &mut stragglers).await;
         }
         stragglers.extend(left.into_keys().map(|consumer| format!("{consumer}: still storing")));
@@ -249,6 +272,7 @@ impl EngineSupervisor {
                 self.tasks.join().await;
             };
             tokio::select! {
+                biased;
                 () = quiet => {}
                 () = tokio::time::sleep_until(deadline + LAST_WORDS) => {}
             }
@@ -264,10 +288,9 @@ impl EngineSupervisor {
     }
 
     async fn end_keeper(&mut self) {
-        // With stragglers their tasks may share it still; then its thread ends by itself.
+        // With stragglers their tasks may share it still; then it ends by itself.
         if let Some(keeper) = self.keeper.take().and_then(Arc::into_inner) {
-            // The thread is joined where blocking is allowed. A panic in it was reported where it happened.
-            let _ = self.tasks.spawn_blocking(move || keeper.close()).await;
+            keeper.close().await;
         }
     }
 }
@@ -275,7 +298,7 @@ impl EngineSupervisor {
 impl Drop for EngineSupervisor {
     fn drop(&mut self) {
         if !self.consumers.is_empty() {
-            self.stop.send_replace(StopPhase::Abandon);
+            self.stop.tell(StopPhase::Abandon);
         }
     }
 }
@@ -369,6 +392,7 @@ async fn supervise(
                 }
                 let mut stop = config.stop.clone();
                 tokio::select! {
+                    biased;
                     _ = stop.wait_for(|phase| *phase != StopPhase::Run) => return Vec::new(),
                     () = tokio::time::sleep(RESTART.backoff(deaths, fastrand::f64())) => {}
                 }

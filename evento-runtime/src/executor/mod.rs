@@ -11,6 +11,8 @@
 //! fairly between those that wait. An executor belongs to one bundle, which closes it when it stops.
 
 mod permits;
+#[cfg(test)]
+mod permits_tests;
 mod pooled;
 mod tasks;
 mod unbounded;

@@ -1,6 +1,9 @@
 //! The fair pool of permits that every bounded executor is built on.
 //!
 //! [`Tickets`] decides and knows neither locks nor time; [`Permits`] is the shell that waits.
+//!
+//! This file is compiled a second time by the models of the test package, with other locks in `crate::sync`: it names
+//! none by another path, and keeps its tests beside it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -15,9 +18,9 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 #[derive(Debug)]
 pub(super) struct Tickets<T> {
     capacity: usize,
-    in_use: usize,
+    pub(super) in_use: usize,
     /// Consumers with waiting tickets; the first is served next and then goes to the end.
-    lines: VecDeque<Line<T>>,
+    pub(super) lines: VecDeque<Line<T>>,
     next: u64,
     closed: bool,
     admitted: u64,
@@ -26,7 +29,7 @@ pub(super) struct Tickets<T> {
 }
 
 #[derive(Debug)]
-struct Line<T> {
+pub(super) struct Line<T> {
     consumer: Arc<ConsumerId>,
     tickets: VecDeque<(u64, T)>,
 }
@@ -126,7 +129,7 @@ impl<T> Tickets<T> {
 
 /// A pool of permits. A permit travels inside the answer to a ticket, so one that nobody picks up gives itself back.
 pub(super) struct Permits {
-    tickets: Mutex<Tickets<oneshot::Sender<Permit>>>,
+    pub(super) tickets: Mutex<Tickets<oneshot::Sender<Permit>>>,
     completed: AtomicU64,
     /// Turns true once the pool is closed and every permit is back.
     idle: watch::Sender<bool>,
@@ -291,7 +294,3 @@ impl Drop for Spending {
         self.permit = None;
     }
 }
-
-#[cfg(test)]
-#[path = "permits_tests.rs"]
-mod tests;

@@ -5,8 +5,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 
+use super::permits::*;
 use super::*;
-use crate::identity::ContextPattern;
+use crate::identity::{ConsumerId, ContextPattern};
+use crate::sync::lock;
 
 fn consumer(name: &str) -> Arc<ConsumerId> {
     Arc::new(ConsumerId { bundle: "b".into(), component: name.into(), version: 1, context: ContextPattern::All })

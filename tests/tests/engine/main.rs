@@ -9,6 +9,7 @@ mod barrier;
 mod checkpoint;
 mod embedded;
 mod exactly_once;
+mod expired;
 mod failures;
 mod free;
 mod head;

@@ -13,6 +13,32 @@ use crate::scripted::{
     Closed, Journal, Made, MemoryStore, Pooled, Script, append, append_all, bundle, lanes, settled, stop, stored, tasks,
 };
 
+/// Everything that fits the window waits for a further attempt: those are in it already, and make room. Found by the
+/// simulation (seeds 56, 63 and 70).
+#[tokio::test]
+async fn a_window_full_of_failed_events_is_tried_again() {
+    for executor in [lanes(8), tasks(8)] {
+        let store = MemoryStore::new();
+        let last = append(&store, 0..40, 40).await;
+        let script = Script::new(|call| async move {
+            if call.attempt > 2 { Ok(Flow::Continue) } else { Err(HandlerError::transient("not there").into()) }
+        });
+        let running = bundle(&store)
+            .component(Pooled(script))
+            .executor(executor)
+            .checkpoint_mode(CheckpointMode::Watermark)
+            .window(4)
+            .build()
+            .unwrap()
+            .start()
+            .await
+            .unwrap();
+        settled(&running, &last).await;
+        assert!(running.status()[0].counters.transient == 80);
+        stop(running).await;
+    }
+}
+
 /// `Made` on `pool`, `Closed` on `other`.
 struct Two(Script);
 

@@ -34,8 +34,25 @@ impl ConsumerProcessor {
         matches!(self.phase, StopPhase::Run) && !self.lost && self.seek.is_none()
     }
 
+    /// Whether the next delivery of a lane may begin now. What has begun before is in the window already: were its
+    /// further attempts refused by a full one, nothing would ever make room.
+    fn may_start_on(&mut self, lane: usize) -> bool {
+        self.may_attempt() && (self.dispatch.has_begun(lane) || self.has_room())
+    }
+
     /// Whether one more delivery may begin now.
     fn may_start(&mut self) -> bool {
+        self.may_attempt() && self.has_room()
+    }
+
+    /// Whether one more delivery fits the window.
+    fn has_room(&mut self) -> bool {
+        self.warn_of_window();
+        self.log.exposure() + self.claimed_not_begun < self.plan.settings.window
+    }
+
+    /// Whether any handler may be called now.
+    fn may_attempt(&mut self) -> bool {
         if !self.may_begin() {
             return false;
         }
@@ -45,11 +62,7 @@ impl ConsumerProcessor {
         }
         // `checkpoint_every = 1`: what was started or settled is stored before the next one starts.
         let stored_first = self.plan.settings.checkpoint_every == 1;
-        if stored_first && (self.log.changed() > 0 || self.settler.has_parts() || self.settler.is_writing()) {
-            return false;
-        }
-        self.warn_of_window();
-        self.log.exposure() + self.claimed_not_begun < self.plan.settings.window
+        !(stored_first && (self.log.changed() > 0 || self.settler.has_parts() || self.settler.is_writing()))
     }
 
     fn warn_of_window(&mut self) {
@@ -152,7 +165,7 @@ impl ConsumerProcessor {
     /// Starts what gets a permit without waiting for one.
     pub(super) fn start_admitted(&mut self) {
         for lane in 0..self.executors.len() {
-            while !self.asked[lane] && self.dispatch.has_ready(lane) && self.may_start() {
+            while !self.asked[lane] && self.dispatch.has_ready(lane) && self.may_start_on(lane) {
                 let executor = Arc::clone(&self.executors[lane]);
                 let Some(Some(permit)) = executor.admit(self.admission()).now_or_never() else { break };
                 self.start(lane, permit);
@@ -163,7 +176,7 @@ impl ConsumerProcessor {
     /// One ticket for each lane that has something to start.
     pub(super) fn ask_for_permits(&mut self) {
         for lane in 0..self.executors.len() {
-            if self.asked[lane] || !self.dispatch.has_ready(lane) || !self.may_start() {
+            if self.asked[lane] || !self.dispatch.has_ready(lane) || !self.may_start_on(lane) {
                 continue;
             }
             self.asked[lane] = true;
@@ -180,7 +193,7 @@ impl ConsumerProcessor {
         self.asked[lane] = false;
         match permit {
             // Between the question and the answer the turn may have passed: then the permit goes back.
-            Some(permit) if self.may_start() => self.start(lane, permit),
+            Some(permit) if self.may_start_on(lane) => self.start(lane, permit),
             Some(_) => {}
             None if self.may_begin() => self.counters.rejected += 1,
             None => {}
@@ -229,6 +242,10 @@ impl ConsumerProcessor {
             && let Some((due, number)) = self.retries.first().copied()
             && due <= now
         {
+            // Whatever woke the loop: it may have slept past the end of its ownership.
+            if !self.lease.is_valid() {
+                return self.lose("its time is over");
+            }
             self.retries.pop_first();
             let Some(delivery) = self.deliveries.get(&number) else { continue };
             match (delivery.hold.clone(), self.lanes[delivery.handler]) {
@@ -241,7 +258,9 @@ impl ConsumerProcessor {
                         delivery.stage = Stage::Left;
                     }
                 }
-                (None, Lane::Executor(lane)) => self.dispatch.make_ready(number, lane),
+                // One that waited for another's claim has not begun.
+                (None, Lane::Executor(lane)) if delivery.began.is_none() => self.dispatch.make_ready(number, lane),
+                (None, Lane::Executor(lane)) => self.dispatch.make_ready_again(number, lane),
                 (None, Lane::Inline) => self.begin_claimed(number),
             }
         }
