@@ -27,9 +27,11 @@ const _: () = {
                     let __1 = __evento::event::<Placed>(&__context)?;
                     let __3 = __evento::extract::<Metadata>(&__context)?;
                     let mut __2 = __evento::transaction::<Sqlite>(&__context)?;
-                    let __returned = Self::placed(&__this, __1, &mut __2, __3).await;
+                    let __outcome = __evento::outcome::<Result<(), std::io::Error>>(
+                        Self::placed(&__this, __1, &mut __2, __3).await,
+                    );
                     __evento::give_back::<Sqlite>(&__context, __2);
-                    __evento::outcome::<Result<(), std::io::Error>>(__returned)
+                    __outcome
                 })
             }),
         )
@@ -69,9 +71,10 @@ const _: () = {
                     let __1 = __evento::event::<Placed>(&__context)?;
                     let mut __2 = __evento::saga_state::<Fulfilment>(&__context)?;
                     let mut __3 = __evento::transaction::<Sqlite>(&__context)?;
-                    let __returned = Self::placed(&__this, __1, &mut __2, &mut __3).await;
+                    let __outcome =
+                        __evento::saga_outcome(Self::placed(&__this, __1, &mut __2, &mut __3).await, &__2, &__context);
                     __evento::give_back::<Sqlite>(&__context, __3);
-                    __evento::saga_outcome(__returned, &__2, &__context)
+                    __outcome
                 })
             }),
         )
@@ -116,9 +119,9 @@ const _: () = {
                 __evento::run(async move {
                     let __0 = __evento::event::<Placed>(&__context)?;
                     let mut __1 = __evento::transaction::<Sqlite>(&__context)?;
-                    let __returned = sent(__0, &mut __1).await;
+                    let __outcome = __evento::outcome(sent(__0, &mut __1).await);
                     __evento::give_back::<Sqlite>(&__context, __1);
-                    __evento::outcome(__returned)
+                    __outcome
                 })
             }),
         )

@@ -37,7 +37,7 @@ mod tests {
     use crate::identity::{ConsumerId, ContextPattern};
     use crate::outcome::{Flow, HandlerResult};
     use crate::store::{Association, Database, Lease, OpenTransaction, SagaId, SagaInstance, Settlement, Tx};
-    use evento_macros::{Event, observer, projector, saga};
+    use evento_macros::{Event, event_handler, observer, projector, saga};
 
     /// What was written in it.
     struct Open(Vec<String>);
@@ -136,7 +136,7 @@ mod tests {
             version: None,
             recorded_at: Timestamp::from_micros(0),
             content_type: "application/json".into(),
-            payload: payload.as_bytes().into(),
+            payload: payload.as_bytes().to_vec().into(),
             metadata: Default::default(),
         };
         HandlerContext::new(Arc::new(scope), Arc::new(event), attempt)
@@ -212,7 +212,7 @@ mod tests {
             let id = SagaId::from_uuid(uuid::Uuid::nil());
             context.bind_saga(SagaSlot::of(SagaInstance::new(
                 id,
-                state.as_bytes().into(),
+                state.into_bytes().into(),
                 vec![found_by],
                 Position::from_u64(1),
             )));
