@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evento_runtime::component::{Component, HandlerDef, Invoke};
 use evento_runtime::prelude::*;
-use evento_runtime::store::{self, Database, Lease, OpenTransaction, Settlement};
+use evento_runtime::store::{Database, Lease, OpenTransaction, Settlement};
 use evento_runtime::{StoreError, async_trait};
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ impl Exact {
     }
 
     #[event_handler(timeout = "500ms", on_timeout = "abandon")]
-    async fn paid(&self, _event: OrderPaid, tx: &mut store::Tx<Rows>) {
+    async fn paid(&self, _event: OrderPaid, tx: &mut Tx<Rows>) {
         **tx = 0;
     }
 
@@ -69,7 +69,7 @@ impl Exact {
 struct ExactMails;
 
 #[event_handler(observer = ExactMails)]
-async fn sent(_event: OrderPaid, _: &mut evento_runtime::Tx<Rows>) -> Result<Flow, String> {
+async fn sent(_event: OrderPaid, _: &mut Tx<Rows>) -> Result<Flow, String> {
     Ok(Flow::Continue)
 }
 
