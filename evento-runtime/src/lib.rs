@@ -12,10 +12,11 @@
 //! | a fact with a type, and its recorded form | [`Event`], [`NewEvent`], [`StoredEvent`], [`Position`], [`EventId`] |
 //! | a component: `impl` block, or free functions around a unit struct | [`projector`](macro@projector), [`saga`](macro@saga), [`observer`](macro@observer), [`component`] |
 //! | its handlers, constructor and hooks | [`event_handler`](macro@event_handler), [`saga_event_handler`](macro@saga_event_handler), [`inject`](macro@inject), [`on_start`](macro@on_start), [`on_reset`](macro@on_reset) |
-//! | what a handler may ask for | [`Metadata`], [`Attempt`], [`Position`], [`EventId`], [`Progress`], [`Outbox`], [`Stop`], [`Dep`], [`Local`], [`context`] |
+//! | what a handler may ask for | [`Metadata`], [`Attempt`], [`Position`], [`EventId`], [`Progress`], [`Outbox`], [`Stop`], [`Dep`], [`Local`], [`Tx`], [`context`] |
 //! | what a saga keeps, and is found by | [`SagaState`], [`Associations`] |
 //! | what a handler may return | [`Flow`], [`HandlerError`], [`ErrorClass`], [`outcome`] |
 //! | the plan and the process | [`Bundle`], [`BundleBuilder`], [`Running`], [`LaunchError`], [`bundle`] |
+//! | reading your own writes, steering, what happens | [`Running::wait_for`], [`engine::ConsumerHandle`], [`ConsumerStatus`], [`EngineEvent`] |
 //! | pools of work | [`ConsumerExecutors`], [`executor`] |
 //! | where a consumer begins, how far it has come, what failed | [`StartFrom`], [`CheckpointMode`], [`store::Checkpoint`], [`store::DeadLetter`] |
 //! | the log and the tables | [`store::Sqlite`], [`store::Memory`], [`source`], [`store`] |
@@ -32,10 +33,12 @@
 //!
 //! # What is promised
 //!
-//! - Handlers without an executor, and those on one under [`CheckpointMode::Watermark`]: every committed event is
-//!   finally handled, skipped by rule, or among the dead letters, whatever is killed when. Under
-//!   [`CheckpointMode::OnStart`], the default, a hard kill loses at most what was running: the capacities of the
-//!   executors. A stop that ends within its deadline loses nothing.
+//! - Handlers without an executor, those of sagas and observers, and those of projectors on one under
+//!   [`CheckpointMode::Watermark`]: every committed event is finally handled, skipped by rule, or among the dead letters,
+//!   whatever is killed when. Handlers of projectors on an executor under [`CheckpointMode::OnStart`], the default: a hard
+//!   kill loses at most what was running, the capacities of the executors. A stop that ends within its deadline loses
+//!   nothing.
+//! - What a handler writes through a [`Tx`], that it has handled the event, and what it emits are one commit: exactly once.
 //! - After a crash at most a [window](BundleBuilder::window) of events is handled again.
 //! - On executors that keep key order, an event starts only after the one before it of its key is settled.
 //! - A key that is busy or waits for another attempt stops no other key, as long as what waits behind it fits the
@@ -46,7 +49,9 @@
 //!
 //! # Failures
 //!
-//! | failure | no executor | executor, `OnStart` | executor, `Watermark` |
+//! Sagas, observers and components with a [`Tx`] are in the last column where their handlers name an executor.
+//!
+//! | failure | no executor | executor of a projector, `OnStart` | executor, `Watermark` |
 //! |---|---|---|---|
 //! | ordinary error | `retry` further attempts, then dead letter; -1: for ever | the same; -1 means 0 | the same; -1 means 0 |
 //! | transient | spends no attempt; held and tried again with backoff | `retry` further attempts, then dead letter | spends no attempt; held with backoff, without a permit |

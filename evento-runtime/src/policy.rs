@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::outcome::ErrorClass;
 
-/// When a handler that runs on an executor counts as covered by the checkpoint.
+/// When a projector's handler that runs on an executor counts as covered by the checkpoint. A handler without an executor,
+/// and every one of a saga, an observer, or a component with a handler that takes a [`Tx`](crate::Tx), is covered once it
+/// is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum CheckpointMode {

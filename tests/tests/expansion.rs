@@ -6,7 +6,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, workspace};
 
-const CASES: [&str; 6] = ["block", "function", "event", "mistake", "saga", "observer"];
+const CASES: [&str; 7] = ["block", "function", "event", "mistake", "saga", "observer", "transaction"];
 
 #[test]
 fn expansions_are_as_reviewed() {

@@ -13,7 +13,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, Said, said, workspace};
 
-const FILES: [&str; 16] = [
+const FILES: [&str; 17] = [
     "options",
     "block",
     "function",
@@ -30,6 +30,7 @@ const FILES: [&str; 16] = [
     "observer",
     "reset",
     "transaction",
+    "accepted_transactions",
 ];
 
 /// What the traits of evento make the compiler say.

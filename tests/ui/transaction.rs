@@ -112,11 +112,11 @@ mod bounds {
     #[derive(Default)]
     struct View;
     #[projector(version = 1)]
-//~ ^^^^^^^^^^^^^^^^^^^^^^^^^ `String` is not a database
     impl View {
         #[event_handler]
         async fn of_text(&self, _event: A, _tx: &mut Tx<String>) {}
 //~                                                  ^^^^^^^^^^ `String` is not a database
+//~                                                     ^^^^^^ `String` is not a database
 //~                                                     ^^^^^^ `String` is not a database
 //~                                                     ^^^^^^ `String` is not a database
 //~                                                     ^^^^^^ `String` is not a database
@@ -148,9 +148,9 @@ mod functions_of_types {
     #[observer(version = 1)]
     struct Receipts;
     #[event_handler(observer = Receipts)]
-//~ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ `String` is not a database
     async fn of_text(_event: A, _tx: &mut Tx<String>) -> Result<(), BoxError> {
 //~                                       ^^^^^^^^^^ `String` is not a database
+//~                                          ^^^^^^ `String` is not a database
 //~                                          ^^^^^^ `String` is not a database
 //~                                          ^^^^^^ `String` is not a database
 //~                                          ^^^^^^ `String` is not a database
@@ -179,11 +179,11 @@ mod sagas {
     #[derive(Default)]
     struct Types;
     #[saga(version = 1)]
-//~ ^^^^^^^^^^^^^^^^^^^^ `String` is not a database
     impl Types {
         #[saga_event_handler(init, association = order_id)]
         async fn of_text(&self, _event: Placed, _state: &mut Fulfilment, _tx: &mut Tx<String>) {}
 //~                                                                                ^^^^^^^^^^ `String` is not a database
+//~                                                                                   ^^^^^^ `String` is not a database
 //~                                                                                   ^^^^^^ `String` is not a database
 //~                                                                                   ^^^^^^ `String` is not a database
 //~                                                                                   ^^^^^^ `String` is not a database

@@ -198,17 +198,15 @@ fn converted(rt: &TokenStream, method: &Method, convert: &Convert, call: &TokenS
 /// One boxed future that calls, waits, and converts what came back.
 fn awaited(rt: &TokenStream, method: &Method, convert: &Convert, owner: &TokenStream, from: &Arguments) -> TokenStream {
     let call = from.call(method, owner);
-    let mut call = quote_spanned!(at(method.ident.span())=> #call.await);
+    let call = quote_spanned!(at(method.ident.span())=> #call.await);
+    let mut outcome = converted(rt, method, convert, &call);
     let Arguments { lets, last, after, .. } = from;
-    let mut body = quote!(#lets #last);
     if !after.is_empty() {
-        let returned = local("__returned");
-        body.extend(quote!(let #returned = #call; #after));
-        call = quote!(#returned);
+        let kept = local("__outcome");
+        outcome = quote!(let #kept = #outcome; #after #kept);
     }
-    let outcome = converted(rt, method, convert, &call);
     let run = named(rt, method.ident.span(), "run");
-    quote_spanned!(at(method.ident.span())=> #run(async move { #body #outcome }))
+    quote_spanned!(at(method.ident.span())=> #run(async move { #lets #last #outcome }))
 }
 
 /// One call, as for a handler. `owner` is `Self::`, or nothing.

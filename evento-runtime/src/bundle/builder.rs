@@ -166,8 +166,9 @@ impl BundleBuilder {
         self
     }
 
-    /// When handlers of projectors with an executor count as covered. Default [`CheckpointMode::OnStart`]. Sagas and
-    /// observers are covered once they are settled, in every mode.
+    /// When handlers of projectors with an executor count as covered. Default [`CheckpointMode::OnStart`]. Sagas,
+    /// observers and components with a handler that takes a [`Tx`](crate::Tx) are covered once they are settled, in every
+    /// mode.
     #[track_caller]
     pub fn checkpoint_mode(mut self, mode: CheckpointMode) -> Self {
         self.defaults.mode = Some((mode, here()));

@@ -156,7 +156,7 @@ impl HandlerContext {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be extracted from an event",
     label = "not something a handler can ask for",
-    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Stop`, `Dep<T>`, `Local<T>` and, in a saga, `Associations`"
+    note = "a handler may ask for `Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Stop`, `Dep<T>`, `Local<T>`, `&mut Tx<..>` and, in a saga, `Associations`"
 )]
 pub trait FromContext: Sized + Send {
     /// Provided types it asks for; a missing one stops the launch.

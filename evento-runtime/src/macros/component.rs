@@ -85,7 +85,7 @@ use super::{event_handler, inject, on_reset, saga_event_handler};
 /// | `start` | `"beginning"` or `"head"` of the log: where a consumer begins that has no checkpoint yet | `"beginning"` |
 /// | `wait_for_head` | whether the bundle's start waits until it has settled what was there | `false` |
 /// | `contexts` | a context, a prefix `"tenant-*"`, or a list of them. One consumer each; they must not overlap | all contexts |
-/// | `checkpoint` | `"on-start"` or `"watermark"`: see [`CheckpointMode`](crate::CheckpointMode) | what the bundle says |
+/// | `checkpoint` | `"on-start"` or `"watermark"`: see [`CheckpointMode`](crate::CheckpointMode) | what the bundle says; `"watermark"` where a handler takes a [`Tx`](crate::Tx) |
 /// | `crate` | the path of this crate from the root, if it has another name or is re-exported | `::evento_runtime` |
 ///
 /// What the bundle's builder says about a component wins over its attribute.

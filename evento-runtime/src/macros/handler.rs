@@ -13,13 +13,18 @@ use super::{Event, observer, projector, saga};
 ///
 /// # Signature
 ///
-/// `async fn (&self, event, extractors…)`, without `&self` for free functions. Everything is taken by value.
+/// `async fn (&self, event, extractors…)`, without `&self` for free functions. Everything is taken by value but the
+/// framework's transaction.
 ///
 /// The first argument is the event: a type with [`#[derive(Event)]`](macro@Event), or
 /// [`RawEvent`](crate::RawEvent) for every name the component has no handler for. All later ones implement
 /// [`FromContext`](crate::FromContext): [`Metadata`](crate::Metadata), [`Attempt`](crate::Attempt),
 /// [`Position`](crate::Position), [`EventId`](crate::EventId), [`Outbox`](crate::Outbox),
 /// [`Progress`](crate::Progress), [`Stop`](crate::Stop), [`Dep<T>`](crate::Dep) and [`Local<T>`](crate::Local), or a type of your own.
+///
+/// One of them may be `tx: &mut Tx<Sqlite>`, the transaction of this attempt: what the handler writes through it, that the
+/// event is handled, and what it puts into its outbox are one commit. See [`Tx`](crate::Tx). It needs an `async fn`, and
+/// the store to be that database.
 ///
 /// It returns nothing, [`Flow`](crate::Flow), or a `Result` of either with any error that converts into
 /// `Box<dyn Error + Send + Sync>`.
@@ -63,10 +68,24 @@ use super::{Event, observer, projector, saga};
 /// | `retry` | further attempts after an ordinary error; `-1` for ever | `-1` in line, none on an executor |
 /// | `retry_delay` | delay before the first further attempt; it doubles from there. A whole number and `us`, `ms`, `s`, `m` or `h` | `"1s"` |
 /// | `max_delay` | no delay is longer, before ± 20 % of jitter | `"30s"` |
+/// | `timeout` | how long an attempt may take, with the units of `retry_delay`: see [below](#over-time) | as long as it takes |
+/// | `on_timeout` | `"abandon"`: it is dropped then. Beside `timeout`, and on an `async fn` | it is waited for |
 /// | `projector`, `observer` | free functions only: the unit struct they join | one of them is required there |
 /// | `crate` | free functions only: the path of this crate from the root | `::evento_runtime` |
 ///
 /// Doc text and source line of a handler travel with it, into the plan and into every message.
+///
+/// # Over time
+///
+/// A handler that is over its `timeout` is never dropped by itself: its [`Stop`](crate::Stop) fires, the consumer says
+/// `handler over time`, its key and its permit stay taken until it returns, and what it returns counts.
+///
+/// `on_timeout = "abandon"` drops its future where it is, and the attempt has failed. Whatever it had awaited is dropped
+/// as well, so it must stand being cut off at every `.await`. sqlx 0.9.0 does not, where it matters most: a `begin` that is
+/// dropped can leave a transaction open on its connection, and the next one to use that connection from the pool writes
+/// into it and loses the writes. Make the pools of such handlers with `guarded_postgres` or `guarded_mysql` of
+/// `store::sql`, which roll back before a connection is used again. The framework's own transaction ([`Tx`](crate::Tx)) is
+/// rolled back before its connection is used again.
 ///
 /// `#[cfg]` on a handler holds for its registration too. `#[allow(..)]` on it covers what is written for it.
 pub use evento_macros::event_handler;
@@ -78,7 +97,7 @@ pub use evento_macros::event_handler;
 ///
 /// `async fn (&self, event, state: &mut S, extractors…)`, without `&self` for free functions; a plain `fn` may block, as
 /// in [`#[event_handler]`](macro@event_handler). Event and extractors are taken by value, and
-/// [`Associations`](crate::Associations) is one more of them. All handlers of a saga take the same `S`, which derives
+/// [`Associations`](crate::Associations) is one more of them; `tx: &mut Tx<Sqlite>` is the framework's transaction, as there. All handlers of a saga take the same `S`, which derives
 /// `Default`, `Serialize` and `Deserialize`. [`RawEvent`](crate::RawEvent) cannot be the event: it has no fields.
 ///
 /// It returns what other handlers do. The state is stored after `()`, [`Flow::Continue`](crate::Flow::Continue) and
@@ -133,7 +152,7 @@ pub use evento_macros::event_handler;
 /// | `association` | the field of the event that finds the instance: `order_id`, or the way to one: `order.id`. Anything with `Display`, or an `Option` of it; an absent or an empty value finds nothing | required |
 /// | `property` | what instances are found by, 1 to 255 bytes; events whose fields have different names meet in it | the name of the field |
 /// | `init` | the event begins an instance where there is none | it is passed there |
-/// | `retry`, `retry_delay`, `max_delay` | as in [`#[event_handler]`](macro@event_handler#options) | as there, in line |
+/// | `retry`, `retry_delay`, `max_delay`, `timeout` | as in [`#[event_handler]`](macro@event_handler#options) | as there, in line |
 /// | `saga` | free functions only: the unit struct they join | required there |
 /// | `crate` | free functions only: the path of this crate from the root | `::evento_runtime` |
 ///

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod kinds;
+mod transactions;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -379,6 +380,9 @@ fn everything_is_registered_once() {
         [
             ("Again", 1),
             ("ByDefault", 1),
+            ("Exact", 1),
+            ("ExactMails", 1),
+            ("ExactSteps", 1),
             ("First", 1),
             ("Letters", 1),
             ("OnlyGiven", 1),
