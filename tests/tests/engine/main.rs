@@ -19,6 +19,7 @@ mod outbox;
 mod ownership;
 mod recovered;
 mod redriven;
+mod reported;
 mod resets;
 mod sagas;
 mod saturation;

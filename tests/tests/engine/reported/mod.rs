@@ -1,0 +1,11 @@
+//! Reported.
+mod claiming;
+mod failures;
+mod losing;
+mod ownership;
+mod parts;
+mod sagas;
+mod saturation;
+mod starting;
+mod steering;
+mod stopping;
