@@ -15,7 +15,7 @@ pub(crate) type FixedHasher = BuildHasherDefault<DefaultHasher>;
 pub struct KeyQueues {
     /// Unsettled deliveries of a key, in order; only the first may run.
     keys: HashMap<Arc<str>, VecDeque<(DeliveryNo, usize)>, FixedHasher>,
-    /// May start now, by lane: redriven letters (there are few), then the oldest.
+    /// May start now, by lane: what was taken before and redriven letters (there are few), then the oldest.
     ready: Vec<BTreeSet<(bool, DeliveryNo)>>,
     active: usize,
 }
@@ -38,7 +38,7 @@ impl KeyQueues {
                 }
             }
         }
-        self.make_ready(number, lane);
+        self.make_first_ready(number, lane);
     }
 
     /// The oldest delivery that may start on a lane; it is taken.
@@ -53,7 +53,14 @@ impl KeyQueues {
     }
 
     /// A delivery taken before may start again: its retry is due, or its start did not happen. Its key stays its own.
+    /// It goes before everything new, or more would be begun than there are permits.
     pub fn make_ready(&mut self, number: DeliveryNo, lane: usize) {
+        if let Some(ready) = self.ready.get_mut(lane) {
+            ready.insert((AGAIN, number));
+        }
+    }
+
+    fn make_first_ready(&mut self, number: DeliveryNo, lane: usize) {
         if let Some(ready) = self.ready.get_mut(lane) {
             ready.insert(ranked(number));
         }
@@ -64,6 +71,7 @@ impl KeyQueues {
         self.active -= 1;
         if let Some(ready) = self.ready.get_mut(lane) {
             ready.remove(&ranked(number));
+            ready.remove(&(AGAIN, number));
         }
         let Some(queue) = key.and_then(|key| self.keys.get_mut(key)) else { return };
         if queue.front().is_some_and(|(first, _)| *first == number) {
@@ -72,7 +80,7 @@ impl KeyQueues {
             queue.retain(|(queued, _)| *queued != number);
         }
         match (queue.front().copied(), key) {
-            (Some((next, lane)), _) => self.make_ready(next, lane),
+            (Some((next, lane)), _) => self.make_first_ready(next, lane),
             (None, Some(key)) => {
                 self.keys.remove(key);
             }
@@ -86,6 +94,9 @@ impl KeyQueues {
         self.active
     }
 }
+
+/// The rank of what was taken before.
+const AGAIN: bool = false;
 
 const fn ranked(number: DeliveryNo) -> (bool, DeliveryNo) {
     (number < REDRIVEN, number)
@@ -159,5 +170,22 @@ mod tests {
         queues.push(501, 0, Some(&"cold".into()));
         queues.push(502, 0, None);
         assert_eq!((queues.take(0), queues.take(0)), (Some(501), Some(502)));
+    }
+
+    #[test]
+    fn what_was_taken_before_goes_first() {
+        let mut queues = KeyQueues::new(1);
+        let key: Arc<str> = "k".into();
+        queues.push(1, 0, Some(&key));
+        queues.push(2, 0, Some(&key));
+        queues.push(3, 0, None);
+        assert_eq!((queues.take(0), queues.take(0)), (Some(1), Some(3)));
+        // The second of the key becomes ready while the third waits to start again.
+        queues.make_ready(3, 0);
+        queues.settle(1, 0, Some(&key));
+        assert_eq!((queues.take(0), queues.take(0), queues.take(0)), (Some(3), Some(2), None));
+        queues.make_ready(2, 0);
+        queues.settle(2, 0, Some(&key));
+        assert!(!queues.has_ready(0));
     }
 }
