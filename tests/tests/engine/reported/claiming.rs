@@ -257,3 +257,25 @@ async fn a_redriven_event_of_an_observer_is_handled_once_also_by_the_next_proces
         assert_eq!(claims(&store, observer.id().component.as_ref()).await, (0, 4));
     }
 }
+
+#[tokio::test]
+async fn the_narrowest_settings_stop_no_observer_and_no_saga() {
+    for narrow in [false, true] {
+        let store = MemoryStore::new().store();
+        let journal = Journal::default();
+        let builder = over(ConsumerEngineConfig::of(&store))
+            .component(Told(noting(&journal)))
+            .component(Rung(noting(&journal)))
+            .component(Tally(noting(&journal)))
+            .executor(tasks(4));
+        // One event at a time may run again, or every event is stored before the next begins.
+        let builder = if narrow { builder.window(1) } else { builder.checkpoint_every(1) };
+        let running = begun(builder).await;
+        let last = put(&store, (0..30).flat_map(|n| [counted("a", n), made([n]).remove(0)])).await;
+        settled(&running, &last).await;
+        stop(running).await;
+        assert_eq!(sorted(&journal), (0..30).flat_map(|n| [n; 3]).collect::<Vec<_>>());
+        assert_eq!((claims(&store, "Told").await, claims(&store, "Rung").await), ((0, 30), (0, 30)));
+        assert_eq!(tallied(&store).await, (0..30).collect::<Vec<_>>());
+    }
+}
