@@ -44,7 +44,7 @@ struct Forgetful {
 impl SagaStateStore for Forgetful {
     async fn find(&self, consumer: &ConsumerId, by: &Association, begun: SagaId) -> Result<SagaFound, StoreError> {
         // Sometimes before the handler, sometimes after it.
-        if self.asked.fetch_add(1, Ordering::SeqCst) % 3 != 0 {
+        if !self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
             return self.inner.find(consumer, by, begun).await;
         }
         Err(StoreError::new(StoreErrorKind::Connection, "forgetful"))
@@ -74,7 +74,7 @@ async fn a_store_that_fails_between_find_and_settle_spends_no_attempt_and_change
         let refused = Arc::new(AtomicUsize::new(0));
         let refuses = Arc::clone(&refused);
         let mut store = fated(&place.store, move |settlement| {
-            let every_other = !settlement.sagas.is_empty() && refuses.fetch_add(1, Ordering::SeqCst) % 2 == 0;
+            let every_other = !settlement.sagas.is_empty() && refuses.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
             async move { if every_other { Fate::Refused } else { Fate::Stored } }
         });
         let inner = store.processor.saga_state_store;
@@ -135,7 +135,7 @@ impl Alarm {
     #[saga_event_handler(init, association = order)]
     fn set(&self, event: Set, state: &mut u64, outbox: Outbox) {
         *state = 0;
-        outbox.schedule(Duration::from_millis(event.millis), Rang { order: event.order.clone() });
+        outbox.schedule(Duration::from_millis(event.millis), Rang { order: event.order });
     }
 
     #[saga_event_handler(association = order)]
