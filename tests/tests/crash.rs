@@ -203,3 +203,26 @@ async fn a_process_that_dies_inside_the_sequential_handler_loses_nothing() {
     assert_eq!(ask(&db, lost!("functions")).await, 0);
     assert_eq!(ask(&db, DIFFERENT).await, 0);
 }
+
+#[tokio::test]
+async fn sagas_and_observers_lose_nothing_and_a_saga_applies_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("kinds.db");
+    let mut moments = Moments::new();
+    let rounds = if evento_tests::long() { 300 } else { 15 };
+    for run in 0..rounds {
+        let round = Run::of("kinds", &db).set("RUN", run).set("APPEND", 200);
+        round.kill_after("ready", Duration::from_millis(moments.below(400)));
+    }
+    assert_eq!(Run::of("kinds", &db).set("RUN", rounds).drain(), 0);
+    let (events, again, most) = (ask(&db, EVENTS).await, ask(&db, AGAIN).await, ask(&db, MOST_AGAIN).await);
+    eprintln!("{rounds} kills, {events} events, an observer ran {again} again, at most {most} after one kill");
+    assert!(events > 300, "only {events} events: the kills came too early to say anything");
+    assert_eq!(ask(&db, lost!("observer")).await, 0);
+    // Its claims say what was handled: again runs what was running, and what could not say so any more.
+    assert!(u64::try_from(most).unwrap() <= WINDOW);
+    let applied = "SELECT SUM(CAST(CAST(state AS TEXT) AS INTEGER)) FROM evento_saga";
+    assert_eq!(ask(&db, applied).await, events);
+    assert_eq!(ask(&db, "SELECT COUNT(*) FROM evento_saga").await, 7);
+    assert_eq!(ask(&db, DEAD).await, 0);
+}

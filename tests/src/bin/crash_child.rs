@@ -208,6 +208,44 @@ async fn any(event: RawEvent, Dep(run): Dep<i64>, Dep(db): Dep<SqliteWriter>) ->
     Effects { run, db }.write("functions", &event).await
 }
 
+#[derive(Event, serde::Serialize, serde::Deserialize)]
+struct Counted {
+    order: String,
+}
+
+/// Counts the events of each order in its state, and in nothing else.
+struct Counts;
+
+#[saga(version = 1)]
+impl Counts {
+    #[saga_event_handler(init, association = order)]
+    async fn counted(&self, event: Counted, state: &mut u64) {
+        let _ = event;
+        *state += 1;
+        tokio::task::yield_now().await;
+    }
+}
+
+struct Watching(Effects);
+
+#[observer(version = 1)]
+impl Watching {
+    #[inject]
+    fn new(effects: EffectsOf) -> Self {
+        Self(effects.0)
+    }
+
+    #[on_start]
+    async fn make_table(&self) -> Result<(), BoxError> {
+        self.0.make_table().await
+    }
+
+    #[event_handler(executor = "pool", retry = 0)]
+    async fn any(&self, event: RawEvent) -> Result<(), BoxError> {
+        self.0.write("observer", &event).await
+    }
+}
+
 /// Filled in where the store is open.
 #[derive(Clone)]
 struct EffectsOf(Effects);
@@ -221,7 +259,7 @@ async fn main() -> evento_runtime::Result {
     let builder = Bundle::builder("crash").store(store).provide(EffectsOf(effects)).provide(settings.run);
     let running = scenario_of(&scenario, builder, &settings).build()?.start().await?;
     println!("ready");
-    append(&running, &settings).await?;
+    append(&running, &scenario, &settings).await?;
     println!("appended");
     if !settings.drain {
         // Until the parent has had enough.
@@ -247,6 +285,12 @@ fn scenario_of(scenario: &str, builder: BundleBuilder, settings: &Settings) -> B
             .register::<Failing>()
             .executor(ConsumerExecutors::tasks("pool", 8))
             .checkpoint_mode(CheckpointMode::OnStart),
+        // A claim of the dead is waited for no longer than a round takes.
+        "kinds" => builder
+            .component(Counts)
+            .register::<Watching>()
+            .executor(ConsumerExecutors::tasks("pool", 8))
+            .claim_expiry(Duration::from_millis(300)),
         "two-style" => builder
             .register::<Sequential>()
             .register::<Functions>()
@@ -256,9 +300,12 @@ fn scenario_of(scenario: &str, builder: BundleBuilder, settings: &Settings) -> B
     }
 }
 
-async fn append(running: &Running, settings: &Settings) -> evento_runtime::Result {
+async fn append(running: &Running, scenario: &str, settings: &Settings) -> evento_runtime::Result {
     let events: Vec<NewEvent> = match &settings.data {
         Some(file) => std::fs::read_to_string(file)?.lines().map(webhook).collect(),
+        None if scenario == "kinds" => {
+            (0..settings.append).map(|n| Counted { order: format!("o{}", n % 7) }.into()).collect()
+        }
         None => (0..settings.append)
             .map(|n| {
                 NewEvent::raw("crash.made", "text/plain", format!("payload {n}\0\u{ff}")).key(format!("k{}", n % 40))

@@ -22,6 +22,7 @@ mod over_time;
 mod ownership;
 mod recovered;
 mod redriven;
+mod reported;
 mod resets;
 mod sagas;
 mod saturation;

@@ -56,7 +56,7 @@ impl Script {
         Self(Arc::new(move |call| Box::pin(script(call))))
     }
 
-    fn call(&self, n: u64, meta: &Metadata, attempt: Attempt, stop: Stop, sequential: bool) -> Outcome {
+    pub(crate) fn call(&self, n: u64, meta: &Metadata, attempt: Attempt, stop: Stop, sequential: bool) -> Outcome {
         let key = meta.key().map(str::to_owned);
         (self.0)(Call { n, key, attempt: attempt.0, stop, sequential })
     }

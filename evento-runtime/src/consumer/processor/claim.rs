@@ -78,6 +78,9 @@ impl ConsumerProcessor {
         }
         self.claimed_not_begun -= 1;
         let permit = delivery.admitted.take();
+        if delivery.skip {
+            return self.settle_skipped(number);
+        }
         if !may_begin {
             delivery.stage = Stage::Waiting;
             self.retries.insert((Instant::now(), number));

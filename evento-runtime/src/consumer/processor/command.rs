@@ -1,7 +1,10 @@
 //! Pausing, skipping, moving: what the loop does when it is asked.
 
+use std::collections::BTreeSet;
+
 use tokio::time::Instant;
 
+use super::delivery::Delivery;
 use super::{ConsumerProcessor, Lane, Stage};
 use crate::consumer::command::Command;
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
@@ -15,8 +18,19 @@ impl ConsumerProcessor {
         if paused && !self.paused {
             self.admissions.clear();
             self.asked.fill(false);
+            self.give_permits_back();
         }
         self.paused = paused;
+    }
+
+    /// What waits for another attempt waits for the end of the pause: a permit kept for it is for others until then.
+    fn give_permits_back(&mut self) {
+        let keeps = |(number, delivery): (&DeliveryNo, &Delivery)| {
+            (delivery.stage == Stage::Waiting && delivery.hold.is_some()).then_some(*number)
+        };
+        let kept: BTreeSet<DeliveryNo> = self.deliveries.iter().filter_map(keeps).collect();
+        self.retries.retain(|(_, number)| !kept.contains(number));
+        kept.into_iter().for_each(|number| self.wait_for_resume(number));
     }
 
     /// There are dead letters to be tried again, perhaps.
@@ -24,10 +38,12 @@ impl ConsumerProcessor {
         self.wants_redrive |= self.wishes.borrow_and_update().redrive.contains(&*self.plan.id);
     }
 
-    /// Its attempt failed while the consumer is paused: no failure, no attempt; it runs once it goes on.
+    /// Its attempt failed while the consumer is paused: no failure, no attempt; it runs once it goes on, before
+    /// anything new begins, so that without its permit no more is begun than there are permits.
     pub(super) fn wait_for_resume(&mut self, number: DeliveryNo) {
         if let Some(delivery) = self.deliveries.get_mut(&number) {
             delivery.stage = Stage::Waiting;
+            delivery.hold = None;
             self.retries.insert((Instant::now(), number));
         }
     }

@@ -74,6 +74,12 @@ impl ConsumerProcessor {
         }
         self.unready = self.unready.saturating_add(1);
         self.note_store_failure(error);
+        if self.is_skipped(number) {
+            return self.settle_skipped(number);
+        }
+        if self.paused {
+            return self.wait_for_resume(number);
+        }
         if let Some(delivery) = self.deliveries.get_mut(&number) {
             delivery.stage = Stage::Waiting;
             self.retries.insert((later(UNREADY.backoff(self.unready, fastrand::f64())), number));
