@@ -125,7 +125,6 @@ macro_rules! __conformance_transactions {
                 a_swallowed_error_is_no_silent_loss,
                 an_end_of_the_handlers_own_is_found_out,
                 a_settlement_given_up_commits_nothing,
-                nothing_commits_after_a_failed_settlement,
                 completed_positions_stay_until_covered,
                 completed_positions_of_others_are_not_seen,
                 consumers_work_at_the_same_time,
