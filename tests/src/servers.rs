@@ -87,7 +87,7 @@ impl Prefix {
 impl Drop for Prefix {
     fn drop(&mut self) {
         use sqlx::Connection as _;
-        const TABLES: [&str; 13] = [
+        const TABLES: [&str; 14] = [
             "meta",
             "counter",
             "event",
@@ -101,6 +101,8 @@ impl Drop for Prefix {
             "saga_timer",
             "claim",
             "completion",
+            // Of the tests themselves.
+            "effects",
         ];
         let tables = TABLES.map(|table| format!("{}evento_{table}", self.0)).join(", ");
         let Ok(url) = reach("EVENTO_TEST_MYSQL_URL") else { return };

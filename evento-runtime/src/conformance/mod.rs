@@ -25,6 +25,7 @@ pub mod log;
 pub mod sagas;
 pub mod state;
 pub mod timers;
+pub mod transactions;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -34,8 +35,14 @@ use futures_util::future::BoxFuture;
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, ContextPattern, Epoch};
 use crate::outcome::ErrorClass;
-use crate::store::{DeadLetter, Lease, Store};
-use crate::{EventId, NewEvent};
+use crate::store::{DeadLetter, Lease, OpenTransaction, Store};
+use crate::{BoxError, EventId, NewEvent};
+
+/// What ran a statement: the transaction, and the first number of the first row, 0 without one.
+pub type Ran = (Box<dyn OpenTransaction>, Result<i64, BoxError>);
+
+/// Runs a statement in an open transaction, as a handler would, by the means of the driver.
+pub type Statement = fn(Box<dyn OpenTransaction>, String) -> BoxFuture<'static, Ran>;
 
 /// A new, empty store, seen by two owners.
 pub struct Fixture {
@@ -43,6 +50,7 @@ pub struct Fixture {
     pub store: Store,
     /// The same data under another owner, as another instance would see it.
     pub other: Store,
+    effects: Option<(String, Statement)>,
     _keep: Box<dyn Any + Send + Sync>,
 }
 
@@ -50,14 +58,22 @@ impl Fixture {
     /// `keep` lives as long as the case runs: a temporary folder, for one.
     #[must_use]
     pub fn new(store: Store, other: Store, keep: impl Any + Send + Sync) -> Self {
-        Self { store, other, _keep: Box::new(keep) }
+        Self { store, other, effects: None, _keep: Box::new(keep) }
+    }
+
+    /// What the cases about transactions need: a table with one column, `n BIGINT PRIMARY KEY`, in the database of the
+    /// store, and a way to run statements about it.
+    #[must_use]
+    pub fn with_effects(mut self, table: impl Into<String>, run: Statement) -> Self {
+        self.effects = Some((table.into(), run));
+        self
     }
 }
 
 /// One case: the SPI and its own name, and what it does.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `log`, `state`, `lock`, `dead_letters`, `sagas`, `timers`, `claims`.
+    /// `log`, `state`, `lock`, `dead_letters`, `sagas`, `timers`, `claims`, `transactions`.
     pub spi: &'static str,
     /// What it shows.
     pub name: &'static str,
@@ -71,7 +87,14 @@ pub fn cases() -> Vec<Case> {
     crate::__conformance_list!(__conformance_values =>)
 }
 
-/// One test per case: `conformance!(name, path_of_fixture_function)`.
+/// The cases beside [`cases`] for stores with transactions, whose fixtures have [effects](Fixture::with_effects).
+#[must_use]
+pub fn transaction_cases() -> Vec<Case> {
+    crate::__conformance_transactions!(__conformance_values =>)
+}
+
+/// One test per case: `conformance!(name, path_of_fixture_function)`. For a store with transactions:
+/// `conformance!(name, path_of_fixture_function, transactions)`.
 #[macro_export]
 macro_rules! conformance {
     ($backend:ident, $fixture:path) => {
@@ -79,9 +102,41 @@ macro_rules! conformance {
             $crate::__conformance_list! { __conformance_tests => $fixture }
         }
     };
+    ($backend:ident, $fixture:path, transactions) => {
+        mod $backend {
+            $crate::__conformance_list! { __conformance_tests => $fixture }
+            $crate::__conformance_transactions! { __conformance_tests => $fixture }
+        }
+    };
 }
 
-/// The only list.
+/// The list for stores with transactions.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_transactions {
+    ($with:ident => $($argument:tt)*) => {
+        $crate::$with! { $($argument)* =>
+            transactions {
+                everything_is_one_commit,
+                rolled_back_leaves_nothing,
+                dropped_leaves_nothing,
+                a_stale_epoch_commits_nothing,
+                a_takeover_waits_or_the_transaction_fails,
+                a_swallowed_error_is_no_silent_loss,
+                an_end_of_the_handlers_own_is_found_out,
+                a_settlement_given_up_commits_nothing,
+                completed_positions_stay_until_covered,
+                completed_positions_of_others_are_not_seen,
+                consumers_work_at_the_same_time,
+                an_id_emitted_again_is_known,
+                commits_wake,
+                a_commit_given_up_is_told_for_certain,
+            }
+        }
+    };
+}
+
+/// The only list for all stores.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance_list {

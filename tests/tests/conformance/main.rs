@@ -10,12 +10,29 @@
     reason = "these are tests, their helpers included"
 )]
 
+/// Runs a statement in an open transaction of a database.
+macro_rules! statement {
+    ($database:ty) => {
+        |open, sql| {
+            use evento_runtime::store::{Database, OpenTransaction};
+            use sqlx::Row as _;
+            Box::pin(async move {
+                let mut open = open.into_any().downcast::<<$database as Database>::Transaction>().unwrap();
+                let connection = <$database as Database>::connection_mut(&mut open);
+                let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).fetch_all(connection).await;
+                let number = rows.map(|rows| rows.first().map_or(0, |row| row.try_get(0).unwrap()));
+                (open as Box<dyn OpenTransaction>, number.map_err(Into::into))
+            })
+        }
+    };
+}
+
 mod embedded;
 mod servers;
 
 use std::process::ExitCode;
 
-use evento_runtime::conformance::{Case, Fixture, cases};
+use evento_runtime::conformance::{Case, Fixture, cases, transaction_cases};
 use futures_util::future::BoxFuture;
 use libtest_mimic::{Arguments, Trial};
 
@@ -25,6 +42,7 @@ const LONGEST: std::time::Duration = std::time::Duration::from_secs(60);
 /// Makes a new, empty store, or says why there is none.
 struct Backend {
     name: &'static str,
+    transactions: bool,
     open: Result<fn() -> BoxFuture<'static, Fixture>, String>,
 }
 
@@ -35,7 +53,8 @@ fn main() -> ExitCode {
         if let Err(reason) = &backend.open {
             evento_tests::ignored(&format!("{}: {reason}", backend.name));
         }
-        trials.extend(cases().into_iter().map(|case| trial(&backend, case)));
+        let more = if backend.transactions { transaction_cases() } else { Vec::new() };
+        trials.extend(cases().into_iter().chain(more).map(|case| trial(&backend, case)));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
 }

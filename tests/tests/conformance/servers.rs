@@ -22,7 +22,7 @@ pub(crate) fn backends() -> [Backend; 3] {
 
 #[cfg(not(all(feature = "postgres", feature = "mysql")))]
 fn without(name: &'static str) -> Backend {
-    Backend { name, open: Err("built without its feature".to_owned()) }
+    Backend { name, transactions: true, open: Err("built without its feature".to_owned()) }
 }
 
 #[cfg(feature = "postgres")]
@@ -31,24 +31,38 @@ mod postgres {
     use evento_runtime::store::{Pooler, Postgres, Store, StoreConfig};
     use evento_tests::servers::{Schema, reach};
     use futures_util::future::BoxFuture;
+    use sqlx::{Connection as _, PgConnection};
 
     use crate::Backend;
 
     pub(super) fn backend(name: &'static str, variable: &str, open: fn() -> BoxFuture<'static, Fixture>) -> Backend {
-        Backend { name, open: reach(variable).map(|_| open) }
+        Backend { name, transactions: true, open: reach(variable).map(|_| open) }
     }
 
     pub(super) async fn direct() -> Fixture {
         let schema = Schema::new();
         let config = Postgres::url(&reach("EVENTO_TEST_POSTGRES_URL").unwrap()).schema(schema.name());
-        Fixture::new(opened(config.clone()).await, opened(config).await, schema)
+        let stores = (opened(config.clone()).await, opened(config).await);
+        let table = effects(&schema).await;
+        Fixture::new(stores.0, stores.1, schema).with_effects(table, statement!(Postgres))
     }
 
     pub(super) async fn pooled() -> Fixture {
         let schema = Schema::new();
         let config = Postgres::url(&reach("EVENTO_TEST_PGBOUNCER_URL").unwrap()).schema(schema.name());
         let config = config.pooler(Pooler::Transaction);
-        Fixture::new(opened(config.clone()).await, opened(config).await, schema)
+        let stores = (opened(config.clone()).await, opened(config).await);
+        let table = effects(&schema).await;
+        Fixture::new(stores.0, stores.1, schema).with_effects(table, statement!(Postgres))
+    }
+
+    async fn effects(schema: &Schema) -> String {
+        let mut connection = PgConnection::connect(&reach("EVENTO_TEST_POSTGRES_URL").unwrap()).await.unwrap();
+        let table = format!("\"{}\".effects", schema.name());
+        let create = sqlx::AssertSqlSafe(format!("CREATE TABLE {table} (n BIGINT PRIMARY KEY)"));
+        sqlx::raw_sql(create).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        table
     }
 
     async fn opened(config: Postgres) -> Store {
@@ -62,6 +76,7 @@ mod mysql {
     use evento_runtime::store::{MySql, Store, StoreConfig};
     use evento_tests::servers::{Prefix, reach};
     use futures_util::future::BoxFuture;
+    use sqlx::{Connection as _, MySqlConnection};
 
     use crate::Backend;
 
@@ -69,13 +84,19 @@ mod mysql {
 
     pub(super) fn backend() -> Backend {
         let open: fn() -> BoxFuture<'static, Fixture> = || Box::pin(fixture());
-        Backend { name: "mariadb", open: reach(URL).map(|_| open) }
+        Backend { name: "mariadb", transactions: true, open: reach(URL).map(|_| open) }
     }
 
     async fn fixture() -> Fixture {
         let prefix = Prefix::new();
         let config = MySql::url(&reach(URL).unwrap()).prefix(prefix.name());
-        Fixture::new(opened(config.clone()).await, opened(config).await, prefix)
+        let stores = (opened(config.clone()).await, opened(config).await);
+        let table = format!("{}evento_effects", prefix.name());
+        let mut connection = MySqlConnection::connect(&reach(URL).unwrap()).await.unwrap();
+        let create = sqlx::AssertSqlSafe(format!("CREATE TABLE {table} (n BIGINT PRIMARY KEY)"));
+        sqlx::raw_sql(create).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        Fixture::new(stores.0, stores.1, prefix).with_effects(table, statement!(MySql))
     }
 
     async fn opened(config: MySql) -> Store {

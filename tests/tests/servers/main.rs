@@ -10,6 +10,8 @@
     reason = "these are tests, their helpers included"
 )]
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod blocked;
 #[cfg(feature = "postgres")]
 mod cancel;
 #[cfg(feature = "postgres")]
@@ -20,8 +22,12 @@ mod figures;
 mod gaps;
 #[cfg(feature = "mysql")]
 mod mariadb;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod nested;
 #[cfg(feature = "postgres")]
 mod processes;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod room;
 #[cfg(feature = "postgres")]
 mod takeover;
 

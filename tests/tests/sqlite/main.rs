@@ -15,6 +15,7 @@ mod files;
 mod log;
 mod ownership;
 mod processes;
+mod transactions;
 mod writer;
 
 use std::path::Path;

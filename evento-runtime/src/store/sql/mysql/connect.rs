@@ -5,7 +5,7 @@ use sqlx::mysql::MySqlConnection;
 use super::server::MySqlServer;
 use super::session::MySqlSession;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::store::sql::server::Server;
+use crate::store::sql::server::{Server, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
@@ -15,14 +15,31 @@ const MIGRATIONS: [&str; 1] = [include_str!("../../../../migrations/mysql/0001_c
 const QUEUE: &str = "SELECT GET_LOCK(CONCAT('evento:', LEFT(SHA1(CONCAT(DATABASE(), '/', ?)), 40)), 60)";
 const LEAVE: &str = "SELECT RELEASE_LOCK(CONCAT('evento:', LEFT(SHA1(CONCAT(DATABASE(), '/', ?)), 40)))";
 
+/// What the server, and what this user is allowed; 0 for no bound.
+const ROOM: &str = "SELECT CAST(@@global.max_connections AS SIGNED), CAST(@@session.max_user_connections AS SIGNED)";
+
+/// Refuses to open where fewer connections are allowed than there will be.
+async fn check_room(session: &mut MySqlSession<'_>, settings: &Settings) -> Result<(), StoreError> {
+    let rows = session.fetch(ROOM, &[]).await?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    let mut allowed = vec![("max_connections of the server".to_owned(), row.int(0)?)];
+    let of_user = row.int(1)?;
+    if of_user != 0 {
+        allowed.push(("max_user_connections of the user".to_owned(), of_user));
+    }
+    let name = session.error(StoreErrorKind::Config).store().to_owned();
+    settings.check_room(&name, 0, allowed)
+}
+
 /// Makes what is missing, step by step: definitions commit by themselves here, so that each can be run again.
-pub(super) async fn prepare(server: &MySqlServer, prefix: &str) -> Result<(), StoreError> {
+pub(super) async fn prepare(server: &MySqlServer, prefix: &str, settings: &Settings) -> Result<(), StoreError> {
     let mut connection = server.connect().await?;
     let mut session = MySqlSession::new(&mut connection, server.name());
     let rows = session.fetch("SELECT VERSION()", &[]).await?;
     if let Some(row) = rows.first() {
         check_version(server, row.text(0)?)?;
     }
+    check_room(&mut session, settings).await?;
     let queued = session.fetch(QUEUE, &[Value::Text(prefix)]).await?;
     if queued.first().and_then(|row| row.opt_int(0).ok().flatten()) != Some(1) {
         let detail = "another instance changes the tables since a minute";

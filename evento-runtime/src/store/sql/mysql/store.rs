@@ -32,7 +32,7 @@ impl MySqlStore {
             return Err(StoreError::new(StoreErrorKind::Config, config.name()));
         };
         let server = MySqlServer::new(&config, options);
-        connect::prepare(&server, &config.prefix).await?;
+        connect::prepare(&server, &config.prefix, &config.settings).await?;
         Ok(Self { inner: Inner::open(Parts { server, settings: config.settings }) })
     }
 

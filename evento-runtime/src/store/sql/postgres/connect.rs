@@ -6,7 +6,7 @@ use sqlx::postgres::PgConnection;
 use super::server::PostgresServer;
 use super::session::PostgresSession;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::store::sql::server::Server as _;
+use crate::store::sql::server::{Server as _, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
@@ -30,6 +30,28 @@ const MISSING: &str = "SELECT t.name || ': ' || t.rights FROM (VALUES ('@event',
      WHERE NOT (SELECT bool_and(has_table_privilege(t.name, r)) FROM unnest(string_to_array(t.rights, ', ')) AS r) \
      UNION ALL SELECT 'sequence @position: USAGE' \
      WHERE NOT has_sequence_privilege('@position', 'USAGE')";
+
+/// What bounds the connections of this user, and by how many; no row for what does not.
+const ROOM: &str = "WITH u AS (SELECT rolname, rolsuper, rolconnlimit FROM pg_roles WHERE rolname = session_user) \
+     SELECT 'max_connections of the server', current_setting('max_connections')::bigint - (CASE WHEN rolsuper THEN 0 \
+     ELSE current_setting('superuser_reserved_connections')::bigint \
+     + coalesce(current_setting('reserved_connections', true), '0')::bigint END) FROM u \
+     UNION ALL SELECT 'the limit of the role `' || rolname || '`', rolconnlimit::bigint FROM u \
+     WHERE rolconnlimit >= 0 AND NOT rolsuper \
+     UNION ALL SELECT 'the limit of the database `' || datname || '`', datconnlimit::bigint FROM pg_database, u \
+     WHERE datname = current_database() AND datconnlimit >= 0 AND NOT rolsuper";
+
+/// Refuses to open where fewer connections are allowed than there will be. What a pooler allows is not known here.
+pub(super) async fn check_room(server: &PostgresServer, settings: &Settings, listens: bool) -> Result<(), StoreError> {
+    if !server.prepared() {
+        return Ok(());
+    }
+    let mut connection = server.connect().await?;
+    let rows = server.session(&mut connection).fetch(ROOM, &[]).await;
+    connection.close().await.ok();
+    let allowed = rows?.iter().map(|row| Ok((row.text(0)?.to_owned(), row.int(1)?))).collect::<Result<Vec<_>, _>>()?;
+    settings.check_room(server.name(), listens.into(), allowed)
+}
 
 /// Makes what is missing, in one transaction, and makes sure that everything can be read and written.
 pub(super) async fn prepare(server: &PostgresServer, schema: &str) -> Result<(), StoreError> {

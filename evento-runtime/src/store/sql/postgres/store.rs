@@ -34,6 +34,8 @@ impl PostgresStore {
             return Err(StoreError::new(StoreErrorKind::Config, config.name()));
         };
         let server = PostgresServer::new(&config, options);
+        let listens = config.listen.is_none() && config.pooler == Pooler::None;
+        connect::check_room(&server, &config.settings, listens).await?;
         connect::prepare(&server, &config.schema).await?;
         let listen = match (config.listen, config.pooler) {
             (Some(Ok(options)), _) => Some(options),

@@ -30,6 +30,28 @@ impl Settings {
         i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX)
     }
 
+    /// Refuses to open where fewer connections are allowed than there will be: later, some handler would find out.
+    /// `listeners`: those that listen. `allowed`: what allows how many, where anything bounds them.
+    pub(crate) fn check_room(
+        &self,
+        name: &str,
+        listeners: usize,
+        allowed: impl IntoIterator<Item = (String, i64)>,
+    ) -> Result<(), StoreError> {
+        let needed = self.writers + self.readers + 1 + self.transactions + listeners;
+        let Some((by, least)) = allowed.into_iter().min_by_key(|(_, count)| *count) else { return Ok(()) };
+        if usize::try_from(least).is_ok_and(|least| least >= needed) {
+            return Ok(());
+        }
+        let listening = if listeners > 0 { format!(" + {listeners} listening") } else { String::new() };
+        let detail = format!(
+            "{needed} connections are needed ({} writing + {} reading + 1 renewing + {} for transactions{listening}), \
+             and {by} allows {least}",
+            self.writers, self.readers, self.transactions
+        );
+        Err(StoreError::new(StoreErrorKind::Config, name).detail(detail))
+    }
+
     /// Refuses what cannot work.
     pub(crate) fn check(&self, name: &str) -> Result<(), StoreError> {
         let problem = if self.writers == 0 {

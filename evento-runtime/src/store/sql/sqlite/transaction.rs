@@ -154,11 +154,13 @@ impl OpenTransaction for SqliteTransaction {
     /// In a task of its own: whoever stops waiting does not keep readers from being told, and sqlx takes an end that
     /// nobody waited for as one to be ignored later.
     async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.guard.held_by_none();
         let tasks = self.inner.shared.tasks.clone();
         tasks.run(self.commit_now()).await
     }
 
     async fn roll_back(self: Box<Self>) {
+        self.guard.held_by_none();
         let tasks = self.inner.shared.tasks.clone();
         tasks.run(self.undo()).await;
     }

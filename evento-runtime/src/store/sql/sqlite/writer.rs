@@ -228,6 +228,11 @@ impl SqliteWriterGuard {
         self.clean = true;
     }
 
+    /// It is on its way back, in a task that asks for nothing: who waits for it now does not wait for itself.
+    pub(super) fn held_by_none(&self) {
+        *lock(&self.shared.writer.holder) = None;
+    }
+
     /// Marks this task as the one that has the connection, wherever it was taken.
     pub(super) fn held_here(&self) {
         *lock(&self.shared.writer.holder) = Some(Who::here());
