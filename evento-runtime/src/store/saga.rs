@@ -75,9 +75,9 @@ impl Association {
         Err(AssociationError { bytes: value.len(), property })
     }
 
-    /// As a store holds it.
+    /// As a store holds it: what was one when it was written.
     #[must_use]
-    pub(crate) const fn stored(property: String, value: String) -> Self {
+    pub const fn stored(property: String, value: String) -> Self {
         Self { property, value }
     }
 

@@ -66,7 +66,7 @@ type Starting = JoinHandle<Result<Running, RunError>>;
 enum Life {
     Down(Instant),
     Starting(Starting),
-    Up(Running),
+    Up(Box<Running>),
     Stopping(JoinHandle<Result<(), RunError>>),
 }
 
@@ -134,7 +134,7 @@ impl Driver {
                 }
                 Life::Starting(starting) if starting.is_finished() => {
                     match futures_util::FutureExt::now_or_never(starting) {
-                        Some(Ok(Ok(running))) => Life::Up(running),
+                        Some(Ok(Ok(running))) => Life::Up(Box::new(running)),
                         Some(Ok(Err(_))) => {
                             slot.instance.die("it could not start");
                             Life::Down(now + Duration::from_secs(1))

@@ -15,7 +15,7 @@ use crate::store::sql::server::Settings;
 use crate::store::{Store, StoreConfig};
 use crate::task::Tasks;
 
-/// A MySQL or MariaDB database as log and store, not connected yet. PostgreSQL 14 or newer.
+/// A MySQL or MariaDB database as log and store, not connected yet. MySQL 8 or MariaDB 10.6 or newer.
 ///
 /// ```
 /// use evento_runtime::store::MySql;
