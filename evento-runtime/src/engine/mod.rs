@@ -10,6 +10,7 @@ mod observer;
 mod ownership;
 mod projector;
 mod saga;
+mod supervision;
 mod supervisor;
 mod waiting;
 

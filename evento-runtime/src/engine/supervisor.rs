@@ -1,11 +1,9 @@
 //! Starts the consumers of a bundle, watches them, and stops them in order.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use futures_util::future::{join_all, try_join_all};
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -16,27 +14,22 @@ use super::ConsumerPlan;
 use super::desired::Desired;
 use super::error::EngineError;
 use super::handle::ConsumerHandle;
-use super::ownership::Ownership;
+use super::supervision::supervise;
 use crate::clock::SharedClock;
 use crate::cluster::{Keeper, LeaseRenewal};
 use crate::component::Kind;
-use crate::consumer::command::{self, Commands};
+use crate::consumer::command;
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
 use crate::event::Position;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
-use crate::policy::{CheckpointMode, RetryPolicy};
-use crate::store::{ConsumerLock, Lease, Store};
-use crate::sync::{Mutex, lock};
+use crate::policy::CheckpointMode;
+use crate::store::Store;
 use crate::task::Tasks;
 
 /// What is left to consumers after the deadline, to store what they know.
 const LAST_WORDS: Duration = Duration::from_millis(800);
-
-/// Pauses before a loop that died is begun again: 1 s, doubling, at most 30 s.
-const RESTART: RetryPolicy =
-    RetryPolicy { retries: None, delay: Duration::from_secs(1), max_delay: Duration::from_secs(30) };
 
 /// What a supervisor works with.
 pub struct SupervisorConfig {
@@ -328,75 +321,4 @@ async fn has_settled(status: &StatusCell, head: &Position) {
     let mut status = status.subscribe();
     // The sender lives as long as the consumer; a stop ends the wait.
     let _ = status.wait_for(|status| status.watermark.as_ref() >= Some(head)).await;
-}
-
-/// Waits for the handlers that a loop left behind, then gives its ownership back: nothing may run beside them.
-/// `Some`: the deadline of a stop came first.
-async fn clear_up(
-    config: &ProcessorConfig,
-    locks: &dyn ConsumerLock,
-    owned: &Mutex<Option<Lease>>,
-) -> Option<Vec<String>> {
-    let mut stop = config.stop.clone();
-    config.handlers.close();
-    tokio::select! {
-        biased;
-        () = config.handlers.wait() => {}
-        _ = stop.wait_for(|phase| *phase == StopPhase::Abandon) => {
-            let running = config.handlers.len();
-            return Some(vec![format!("{}: {running} handlers of a loop that died", config.plan.id)]);
-        }
-    }
-    config.handlers.reopen();
-    let lease = lock(owned).take();
-    if let Some(lease) = lease
-        && let Err(error) = locks.release(&lease).await
-    {
-        tracing::warn!(consumer = %config.plan.id, error = &error as &dyn std::error::Error,
-            "the ownership could not be given back; it will expire");
-    }
-    None
-}
-
-/// Runs a consumer; a loop that dies is begun again after a pause.
-async fn supervise(
-    config: ProcessorConfig,
-    locks: Arc<dyn ConsumerLock>,
-    keeper: Arc<Keeper>,
-    asked: Commands,
-    tell: oneshot::Sender<Result<(), EngineError>>,
-) -> Vec<String> {
-    let mut begun = Some(tell);
-    let mut commands = Some(asked);
-    let owned = Arc::new(Mutex::new(None));
-    let mut deaths = 0;
-    loop {
-        let ownership = Ownership {
-            config: config.clone(),
-            lock: Arc::clone(&locks),
-            keeper: Arc::clone(&keeper),
-            left: Vec::new(),
-            resetting: None,
-            owned: Arc::clone(&owned),
-            // A loop that dies takes its channel with it: the next one cannot be steered, and whoever asks is told.
-            commands: commands.take().or_else(|| Some(command::channel().1)),
-            begun: begun.take(),
-        };
-        match AssertUnwindSafe(ownership.run()).catch_unwind().await {
-            Ok(stragglers) => return stragglers,
-            Err(_) => {
-                deaths += 1;
-                tracing::error!(consumer = %config.plan.id, deaths, "the consumer's loop died; it begins again");
-                if let Some(stragglers) = clear_up(&config, locks.as_ref(), &owned).await {
-                    return stragglers;
-                }
-                let mut stop = config.stop.clone();
-                tokio::select! {
-                    biased;
-                    _ = stop.wait_for(|phase| *phase != StopPhase::Run) => return Vec::new(),
-                    () = tokio::time::sleep(RESTART.backoff(deaths, fastrand::f64())) => {}
-                }
-            }
-        }
-    }
 }

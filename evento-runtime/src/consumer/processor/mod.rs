@@ -1,5 +1,6 @@
 //! The task that owns one consumer during one ownership.
 
+mod assembly;
 mod claim;
 mod command;
 mod delivery;
@@ -44,16 +45,14 @@ use super::status::{ConsumerCounters, StatusCell, StopPhase};
 use super::work::Report;
 use crate::clock::SharedClock;
 use crate::cluster::HeldLease;
-use crate::context::{ConsumerScope, ProgressCell, Stop};
+use crate::context::ConsumerScope;
 use crate::deps::Deps;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::executor::{ConsumerExecutor, Permit};
 use crate::outcome::Classifier;
 use crate::source::EventSource;
-use crate::store::{
-    Checkpoint, ConsumerState, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter, Timer,
-};
+use crate::store::{Checkpoint, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter, Timer};
 use crate::task::Tasks;
 
 /// A write without an answer for so long is a reason to stand.
@@ -215,108 +214,6 @@ enum Happened {
 }
 
 impl ConsumerProcessor {
-    /// For one ownership, going on from what is stored.
-    #[must_use]
-    pub(crate) fn new(
-        config: &ProcessorConfig,
-        lease: HeldLease,
-        state: ConsumerState,
-        found: Found,
-        commands: Commands,
-    ) -> Self {
-        let Found { head, completed } = found;
-        let plan = Arc::clone(&config.plan);
-        let checkpoint = state.checkpoint.unwrap_or_default();
-        let (handlers_stop, stop_signal) = watch::channel(false);
-        let (id, component) = (Arc::clone(&plan.id), Arc::clone(&plan.component));
-        let scope = ConsumerScope::new(id, component, config.deps.clone(), Stop::new(stop_signal))
-            .with_progress(ProgressCell::new(state.replay_to));
-        let scope = Arc::new(scope);
-        let claiming = plan.engine.claiming();
-        let (executors, lanes) = assign_lanes(&plan);
-        let callers = plan
-            .handlers
-            .iter()
-            .map(|handler| {
-                let (classifiers, clock) = (Arc::clone(&config.classifiers), Arc::clone(&config.clock));
-                Arc::new(Caller::new(&plan, handler, lease.lease(), classifiers, clock))
-            })
-            .collect();
-        let routes = Routes::new(&plan.handlers);
-        let feed = Feed::new(
-            Arc::clone(&config.source),
-            routes.filter(plan.id.context.clone()),
-            claiming.as_ref().map(|claiming| (Arc::clone(&claiming.store), Arc::clone(&plan.id))),
-            config.tasks.clone(),
-            &checkpoint,
-            (plan.settings.poll_min, plan.settings.poll_max),
-        );
-        // Every delivery that has started reports at most once before the report is taken.
-        let (report_to, reports) = mpsc::channel(plan.settings.window.saturating_add(plan.settings.look_ahead).max(1));
-        Self {
-            settler: Settler::new(
-                Arc::clone(&config.state),
-                lease.lease().clone(),
-                config.tasks.clone(),
-                checkpoint.clone(),
-                claiming.as_ref().map_or(Duration::ZERO, |claiming| claiming.expiry),
-            ),
-            timers: plan.engine.timers().map(Timers::new),
-            claims_due: Instant::now() + claiming.as_ref().map_or(Duration::ZERO, |claiming| claiming.expiry / 3),
-            claiming,
-            claimed_not_begun: 0,
-            unready: 0,
-            head,
-            completed,
-            log: DeliveryLog::resume(&checkpoint),
-            dispatch: Dispatch::new(executors.len()),
-            asked: vec![false; executors.len()],
-            clock: Arc::clone(&config.clock),
-            tasks: config.tasks.clone(),
-            handlers: config.handlers.clone(),
-            status: config.status.clone(),
-            events: config.events.clone(),
-            stalled: false,
-            stop: config.stop.clone(),
-            counters: config.status.get().counters,
-            errors: Arc::new(state.errors),
-            errors_changed: false,
-            plan,
-            lease,
-            scope,
-            handlers_stop,
-            callers,
-            lanes,
-            executors,
-            routes,
-            feed,
-            deliveries: HashMap::default(),
-            admissions: FuturesUnordered::new(),
-            reports,
-            report_to,
-            inline: None,
-            retries: BTreeSet::new(),
-            limits: HashMap::default(),
-            pending: 0,
-            pending_bytes: 0,
-            in_flight: 0,
-            transient_streak: 0,
-            commands,
-            wishes: config.wishes.clone(),
-            paused: false,
-            dead_letters: Arc::clone(&config.dead_letters),
-            letters: None,
-            wants_redrive: config.wishes.borrow().redrive.contains(&*config.plan.id),
-            redriven: 0,
-            next_redriven: 0,
-            seek: None,
-            phase: StopPhase::Run,
-            lost: false,
-            store_error: None,
-            pinned: start::PinnedWarning::default(),
-        }
-    }
-
     /// Runs until the stop, or until the ownership is lost and its handlers have ended.
     ///
     /// # Cancel safety
@@ -432,22 +329,4 @@ async fn read_letters(
             .unwrap_or_else(|error| Err(StoreError::new(StoreErrorKind::Other, "dead letters").caused_by(error))),
         None => std::future::pending().await,
     }
-}
-
-/// One lane per distinct executor; handlers that name the same one share it.
-fn assign_lanes(plan: &ConsumerPlan) -> (Vec<Arc<dyn ConsumerExecutor>>, Vec<Lane>) {
-    let mut executors: Vec<Arc<dyn ConsumerExecutor>> = Vec::new();
-    let lanes = plan
-        .handlers
-        .iter()
-        .map(|handler| {
-            let Some(executor) = &handler.executor else { return Lane::Inline };
-            let known = executors.iter().position(|known| known.name() == executor.name());
-            Lane::Executor(known.unwrap_or_else(|| {
-                executors.push(Arc::clone(executor));
-                executors.len() - 1
-            }))
-        })
-        .collect();
-    (executors, lanes)
 }
