@@ -48,14 +48,14 @@ async fn find(store: &Store, consumer: &ConsumerId, association: &Association) -
 async fn found_id(store: &Store, consumer: &ConsumerId, association: &Association) -> Option<SagaId> {
     match find(store, consumer, association).await {
         SagaFound::Live(instance) => Some(instance.id),
-        SagaFound::Ended | SagaFound::Unknown => None,
+        SagaFound::Begun | SagaFound::Unknown => None,
     }
 }
 
 async fn has_ended(store: &Store, consumer: &ConsumerId, id: SagaId) -> bool {
     let found = store.stores.sagas.find(consumer, &by("nobody", "nothing"), id).await.unwrap();
     assert!(!matches!(found, SagaFound::Live(_)), "{found:?}");
-    found == SagaFound::Ended
+    found == SagaFound::Begun
 }
 
 async fn all(store: &Store, consumer: &ConsumerId) -> Vec<SagaInstance> {
@@ -154,7 +154,7 @@ pub async fn what_has_ended_stays_ended(fixture: Fixture) {
     assert!(!has_ended(store, a, saga(1)).await);
     settle(store, a, changes([ends(saga(1)), ends(saga(2))])).await.unwrap();
     let found = async |begun| fixture.other.stores.sagas.find(a, &x, begun).await.unwrap();
-    assert_eq!((found(saga(1)).await, found(saga(2)).await), (SagaFound::Ended, SagaFound::Ended));
+    assert_eq!((found(saga(1)).await, found(saga(2)).await), (SagaFound::Begun, SagaFound::Begun));
     assert_eq!(found(saga(3)).await, SagaFound::Unknown);
     assert!(all(store, a).await.is_empty());
     // A change for it changes nothing, and takes nothing.

@@ -22,6 +22,7 @@ use crate::context::HandlerContext;
 use crate::error::{BoxError, StoreError};
 use crate::interceptor::{Interceptor, Invocation};
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
+use crate::policy::HandlerTimeout;
 use crate::source::PreparedEvent;
 use crate::store::{Lease, MAX_ERROR_TEXT, SagaChange, Timer, error_text};
 use crate::task::panic_text;
@@ -79,6 +80,7 @@ pub(crate) struct Caller {
     label: String,
     binding: Option<Arc<dyn Binding>>,
     transactions: Option<Transactions>,
+    timeout: Option<HandlerTimeout>,
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     classifiers: Arc<[Classifier]>,
     clock: SharedClock,
@@ -99,6 +101,7 @@ impl Caller {
             label: handler.label.clone(),
             binding: plan.engine.binding(handler),
             transactions: handler.transactions.clone().map(|store| Transactions { store, lease: lease.clone() }),
+            timeout: handler.timeout,
             interceptors: Arc::clone(&plan.interceptors),
             classifiers,
             clock,
@@ -125,14 +128,36 @@ impl Caller {
             return self.call_within(within, context).await;
         }
         let left = context.clone();
-        match self.run(context).await {
-            Ok(Ok(flow)) => self.done(&left, flow).await,
-            Ok(Err(error)) => Err(Failed::Attempt(self.explain(error))),
-            Err(panic) => Err(Failed::Attempt(panicked(panic))),
+        match self.run_limited(context).await {
+            Some(Ok(Ok(flow))) => self.done(&left, flow).await,
+            Some(Ok(Err(error))) => Err(Failed::Attempt(self.explain(error))),
+            Some(Err(panic)) => Err(Failed::Attempt(panicked(panic))),
+            None => Err(Failed::Attempt(self.abandoned(&left))),
         }
     }
 
-    pub(super) async fn run(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
+    /// The handler, and nothing of what is stored for it, may be dropped when its time is over. `None`: it was.
+    pub(super) async fn run_limited(
+        &self,
+        context: HandlerContext,
+    ) -> Option<Result<HandlerResult, Box<dyn Any + Send>>> {
+        let Some(abandon) = context.take_abandon() else { return Some(self.run(context).await) };
+        tokio::select! {
+            biased;
+            result = self.run(context) => Some(result),
+            // Without an answer, whoever could have asked for it is gone: then it runs to its end.
+            Ok(()) = abandon => None,
+        }
+    }
+
+    /// The failure of an attempt that was dropped.
+    pub(super) fn abandoned(&self, left: &HandlerContext) -> AttemptError {
+        tracing::debug!(handler = self.label, position = %left.event().position, "abandoned");
+        let after = self.timeout.map(|timeout| timeout.after).unwrap_or_default();
+        AttemptError { class: ErrorClass::Ordinary, text: format!("the handler was abandoned after {after:?}") }
+    }
+
+    async fn run(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
         match self.invoke {
             _ if !self.interceptors.is_empty() => self.intercepted(context).await,
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {

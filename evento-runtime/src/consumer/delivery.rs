@@ -162,6 +162,12 @@ impl DeliveryLog {
         self.open.first_key_value().map(|(number, _)| *number)
     }
 
+    /// What counts as covered because its handler has begun, and is not settled.
+    #[must_use]
+    pub fn covered_by_start(&self) -> Vec<Position> {
+        self.open.values().filter(|entry| entry.is_covered()).map(|entry| entry.position.clone()).collect()
+    }
+
     /// Its position.
     #[must_use]
     pub fn oldest_position(&self) -> Option<&Position> {

@@ -32,10 +32,19 @@ struct Swallowed(#[source] StoreError);
 impl Caller {
     /// One attempt. Its own statements are never cut short: only the handler decides how long it takes.
     pub(super) async fn call_within(&self, within: &Transactions, context: HandlerContext) -> AttemptEnd {
-        let open = within.store.begin().await.map_err(Failed::Store)?;
+        let mut stop = context.stop();
+        let open = tokio::select! {
+            biased;
+            // Its handler has not begun: told to stop, it does not.
+            () = stop.stopped() => return Err(Failed::Store(within.not_begun())),
+            open = within.store.begin() => open.map_err(Failed::Store)?,
+        };
         context.put_transaction(open);
         let left = context.clone();
-        let result = self.run(context).await;
+        let Some(result) = self.run_limited(context).await else {
+            undo(left.take_transaction()).await;
+            return Err(Failed::Attempt(self.abandoned(&left)));
+        };
         // A handler that panicked has taken it along: dropped, it is rolled back.
         let open = left.take_transaction();
         match (result, open) {
@@ -86,7 +95,8 @@ impl Caller {
             }
             Err(error) if error.kind().is_transient() => Err(Failed::Store(error)),
             // Such as a constraint that is checked at the commit.
-            Err(error) => Err(Failed::Attempt(self.explain(error.into()))),
+            Err(error) if !within.became_of(left).await => Err(Failed::Attempt(self.explain(error.into()))),
+            Err(_) => Ok(done),
         }
     }
 
@@ -107,13 +117,14 @@ impl Caller {
 }
 
 impl Transactions {
+    fn not_begun(&self) -> StoreError {
+        let detail = format!("`{}` was told to stop while it waited for a transaction", self.lease.consumer);
+        StoreError::new(StoreErrorKind::Busy, "transactions").detail(detail)
+    }
+
     /// Whether the event is known to be handled. Asked until there is an answer: without one, neither a second run
     /// nor a checkpoint would be right.
     async fn became_of(&self, left: &HandlerContext) -> bool {
-        // A dead letter that is redriven is resolved in its transaction, and stays requested otherwise.
-        if left.is_redriven() {
-            return false;
-        }
         let mut failures = 0;
         loop {
             match is_completed(self.store.as_ref(), left.consumer(), &left.event().position).await {
@@ -140,10 +151,10 @@ async fn is_completed(
 fn settlement(left: &HandlerContext, effects: &Effects) -> Settlement {
     let mut settlement = Settlement::default();
     add(&mut settlement, effects);
+    // For a dead letter as well: it tells whether a commit without an answer was one.
+    settlement.completed.push(left.event().position.clone());
     if left.is_redriven() {
         settlement.resolved.push(left.event().id);
-    } else {
-        settlement.completed.push(left.event().position.clone());
     }
     settlement
 }

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use std::time::Duration;
-
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::attempt::{AttemptEnd, Caller, Failed};
+use super::attempt::{AttemptEnd, Caller};
 use super::delivery::{DeliveryNo, REDRIVEN};
-use super::processor::abandoned;
+
 use crate::context::{ConsumerScope, HandlerContext, Stop};
 use crate::event::StoredEvent;
 use crate::executor::Work;
@@ -38,14 +36,11 @@ pub(crate) struct Next {
 
 /// One delivery that was admitted.
 pub(crate) struct Job {
-    pub(crate) number: DeliveryNo,
     pub(crate) event: Arc<StoredEvent>,
     pub(crate) scope: Arc<ConsumerScope>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) first: Next,
-    /// How long an attempt may take.
-    pub(crate) limit: Option<Duration>,
-    pub(crate) reports: mpsc::Sender<Report>,
+    pub(crate) reports: Reports,
     /// Counted until it ends, also by a loop that died meanwhile.
     pub(crate) _running: TaskTrackerToken,
 }
@@ -57,45 +52,47 @@ impl Job {
         Work { future: Box::pin(self.run(held)), blocking }
     }
 
-    async fn run(self, mut held: Option<mpsc::Receiver<Next>>) {
-        let mut unreported = Unreported { reports: &self.reports, number: self.number, armed: true };
+    async fn run(mut self, mut held: Option<mpsc::Receiver<Next>>) {
         let mut next = self.first;
         loop {
-            let redriven = self.number >= REDRIVEN;
+            let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&self.event));
+            let redriven = self.reports.number >= REDRIVEN;
             let context =
-                HandlerContext::of_delivery(Arc::clone(&self.scope), Arc::clone(&self.event), next.attempt, redriven)
-                    .stopping(next.stop);
-            let end = match next.abandon {
-                None => self.caller.call(context).await,
-                Some(abandon) => tokio::select! {
-                    biased;
-                    end = self.caller.call(context) => end,
-                    _ = abandon => Err(Failed::Attempt(abandoned(self.limit))),
-                },
-            };
-            unreported.armed = false;
-            // The consumer is gone only after an abandoned stop: then nobody records an outcome.
-            let _ = self.reports.send(Report { number: self.number, end: Some(end) }).await;
+                HandlerContext::of_delivery(scope, event, next.attempt, redriven).limited(next.stop, next.abandon);
+            let end = self.caller.call(context).await;
+            self.reports.send(end).await;
             let Some(held) = &mut held else { return };
             let Some(further) = held.recv().await else { return };
-            unreported.armed = true;
+            self.reports.armed = true;
             next = further;
         }
     }
 }
 
-/// Reports work that was dropped instead of run to its end.
-struct Unreported<'a> {
-    reports: &'a mpsc::Sender<Report>,
+/// The way back to the consumer. Work that is dropped instead of run to its end reports that, begun or not.
+pub(crate) struct Reports {
     number: DeliveryNo,
+    to: mpsc::Sender<Report>,
     armed: bool,
 }
 
-impl Drop for Unreported<'_> {
+impl Reports {
+    pub(crate) const fn new(number: DeliveryNo, to: mpsc::Sender<Report>) -> Self {
+        Self { number, to, armed: true }
+    }
+
+    async fn send(&mut self, end: AttemptEnd) {
+        self.armed = false;
+        // The consumer is gone only after an abandoned stop: then nobody records an outcome.
+        let _ = self.to.send(Report { number: self.number, end: Some(end) }).await;
+    }
+}
+
+impl Drop for Reports {
     fn drop(&mut self) {
         if self.armed {
             // A full channel means that the consumer is not reading any more; it finds the delivery open.
-            let _ = self.reports.try_send(Report { number: self.number, end: None });
+            let _ = self.to.try_send(Report { number: self.number, end: None });
         }
     }
 }
@@ -186,24 +183,25 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn dropped_work_is_reported_as_unknown() {
-        let (reports, mut received) = mpsc::channel(1);
-        let caller = Arc::new(caller(Invoke::Async(|_| Box::pin(std::future::pending()))));
-        let job = Job {
-            number: 3,
-            event: event(1),
-            scope: scope(),
-            caller,
-            first: Next { attempt: 1, stop: None, abandon: None },
-            reports,
-            limit: None,
-            _running: TaskTracker::new().token(),
-        };
-        let mut work = job.into_work(None);
-        assert!(futures_util::poll!(&mut work.future).is_pending());
-        drop(work);
-        let report = received.recv().await.unwrap();
-        assert_eq!(report.number, 3);
-        assert!(report.end.is_none());
+    async fn dropped_work_is_reported_as_unknown_whether_or_not_it_had_begun() {
+        for begun in [true, false] {
+            let (reports, mut received) = mpsc::channel(1);
+            let job = Job {
+                event: event(1),
+                scope: scope(),
+                caller: Arc::new(caller(Invoke::Async(|_| Box::pin(std::future::pending())))),
+                first: Next { attempt: 1, stop: None, abandon: None },
+                reports: Reports::new(3, reports),
+                _running: TaskTracker::new().token(),
+            };
+            let mut work = job.into_work(None);
+            if begun {
+                assert!(futures_util::poll!(&mut work.future).is_pending());
+            }
+            drop(work);
+            let report = received.recv().await.unwrap();
+            assert_eq!(report.number, 3);
+            assert!(report.end.is_none());
+        }
     }
 }

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::deps::{Deps, Need, Provided};
 use crate::event::{EventId, Metadata, Position, StoredEvent};
@@ -60,6 +60,8 @@ struct Call {
     redriven: bool,
     /// Its own, where the time of the attempt is limited.
     stop: OnceLock<Stop>,
+    /// Fires when the handler is to be dropped.
+    abandon: Mutex<Option<oneshot::Receiver<()>>>,
     emitted: Mutex<outbox::Emitted>,
     /// What interceptors put; without any it costs nothing.
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
@@ -87,6 +89,7 @@ impl HandlerContext {
             attempt,
             redriven,
             stop: OnceLock::new(),
+            abandon: Mutex::default(),
             emitted: Mutex::default(),
             locals: Mutex::default(),
             saga: Mutex::default(),
@@ -124,13 +127,23 @@ impl HandlerContext {
         self.0.attempt
     }
 
-    /// With a signal of its own, instead of the consumer's.
-    pub(crate) fn stopping(self, stop: Option<Stop>) -> Self {
+    /// With signals of its own: to end early, instead of the consumer's, and to be dropped.
+    pub(crate) fn limited(self, stop: Option<Stop>, abandon: Option<oneshot::Receiver<()>>) -> Self {
         if let Some(stop) = stop {
             // A context is made once.
             let _ = self.0.stop.set(stop);
         }
+        *lock(&self.0.abandon) = abandon;
         self
+    }
+
+    pub(crate) fn take_abandon(&self) -> Option<oneshot::Receiver<()>> {
+        lock(&self.0.abandon).take()
+    }
+
+    /// Fires when the handler is to end early.
+    pub(crate) fn stop(&self) -> Stop {
+        self.0.stop.get().unwrap_or(&self.0.scope.stop).clone()
     }
 
     /// Gives the attempt an open transaction, or gives it back.
@@ -296,6 +309,6 @@ impl Stop {
 
 impl FromContext for Stop {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
-        Ok(context.0.stop.get().unwrap_or(&context.0.scope.stop).clone())
+        Ok(context.stop())
     }
 }

@@ -72,7 +72,8 @@ impl ConsumerHandle {
 
     async fn want(&self, enabled: bool) -> Result<(), AdminError> {
         let (state, id) = (Arc::clone(&self.stores.state), Arc::clone(&self.id));
-        self.tasks.run(async move { state.set_enabled(&id, enabled).await }).await?;
+        // Asked by a handler that holds the only writer it is stored once that has returned.
+        self.patiently(self.tasks.run(async move { state.set_enabled(&id, enabled).await })).await??;
         let mut desired = self.desired.clone();
         desired.ask_now();
         self.patiently(async { desired.wait(&self.id, !enabled).await }).await

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::error::EngineError;
 use super::hooks::Hook;
@@ -25,6 +26,9 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Pauses after a store failed, or an `#[on_start]` hook: 200 ms, doubling, at most 30 s.
 const PAUSE: RetryPolicy =
     RetryPolicy { retries: None, delay: Duration::from_millis(200), max_delay: Duration::from_secs(30) };
+
+/// How long a consumer that begins at the head waits for transactions that append below it.
+const CLOSING: Duration = Duration::from_secs(30);
 
 /// Everything one consumer needs from ownership to ownership.
 pub(super) struct Ownership {
@@ -100,7 +104,10 @@ impl Ownership {
                 },
                 Ok(Acquired::Standby(state)) => {
                     failures = 0;
-                    self.tell(Ok(()));
+                    // Who is told that it stands by may append: the owner must have stored where it begins.
+                    if state.checkpoint.is_some() || self.config.plan.start == StartFrom::Beginning {
+                        self.tell(Ok(()));
+                    }
                     self.show_standby(&state);
                     ASK_AGAIN
                 }
@@ -171,8 +178,10 @@ impl Ownership {
         if let Ok(Moved { to, .. }) = &moved {
             // Who is told that it moved must not see where it was.
             self.config.status.update(|status| {
-                status.watermark.clone_from(to);
-                status.reach.clone_from(to);
+                status.watermark.clone_from(&to.watermark);
+                status.reach.clone_from(&to.reach);
+                status.read_to.clone_from(&to.watermark);
+                status.oldest_open = to.open.first().cloned();
             });
         }
         match moved {
@@ -323,14 +332,32 @@ async fn acquire(config: &ProcessorConfig, lock: &dyn ConsumerLock, keeper: &Kee
     }
 }
 
+/// The head, once nothing can appear below `newest` any more: what is there now is not handled, whatever holds it.
+async fn closed_head(config: &ProcessorConfig, newest: Option<&Position>) -> Result<Option<Position>, StoreError> {
+    let patience = Instant::now() + CLOSING;
+    loop {
+        let head = config.source.head().await?;
+        if head.as_ref() >= newest {
+            return Ok(head);
+        }
+        if Instant::now() >= patience {
+            let detail =
+                format!("`{}` begins at the head, and an open transaction holds the log below it", config.plan.id);
+            return Err(StoreError::new(StoreErrorKind::Busy, config.source.describe()).detail(detail));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState, Found), StoreError> {
     let id = &config.plan.id;
     // The epoch reaches the state store before anything is read there: what an earlier owner still writes is
     // either in what is read next, or refused.
     config.state.settle(lease, Settlement::default()).await?;
     let mut state = config.state.load(id).await?;
-    let head = config.source.head().await?;
+    let head = config.source.newest().await?;
     if state.checkpoint.is_none() && config.plan.start == StartFrom::Head {
+        let head = closed_head(config, head.as_ref()).await?;
         // Stored before anything is read: what comes from now on is not missed, whoever runs it.
         let checkpoint = Checkpoint { watermark: head.clone(), reach: head.clone(), open: Vec::new() };
         let settlement = Settlement { checkpoint: Some(checkpoint.clone()), ..Settlement::default() };

@@ -63,7 +63,7 @@ impl Binding for Instance {
             }
             SagaFound::Live(instance) => SagaSlot::of(instance),
             SagaFound::Unknown if self.def.init => SagaSlot::begun(begun, found_by),
-            SagaFound::Ended | SagaFound::Unknown => return Ok(false),
+            SagaFound::Begun | SagaFound::Unknown => return Ok(false),
         };
         context.bind_saga(slot);
         Ok(true)

@@ -201,7 +201,7 @@ impl EngineSupervisor {
             return Ok(());
         }
         let events = Arc::clone(&self.store.events);
-        let Some(head) = self.tasks.run(async move { events.head().await }).await? else { return Ok(()) };
+        let Some(head) = self.tasks.run(async move { events.newest().await }).await? else { return Ok(()) };
         let waiting = self.consumers.iter().filter(|consumer| consumer.wait_for_head);
         join_all(waiting.map(|consumer| has_settled(&consumer.handle.status, &head))).await;
         Ok(())

@@ -56,7 +56,7 @@ impl ConsumerHandle {
                 let now = status.borrow_and_update();
                 (has_settled(&now, position), now.reason == Some(StallReason::Standby))
             };
-            if settled || (elsewhere && self.is_stored(position).await?) {
+            if (settled && !elsewhere) || (elsewhere && self.is_stored(position).await?) {
                 return Ok(Waited { dead_letters: self.dead_letters_up_to(position).await? });
             }
             let again = if elsewhere { Instant::now() + ask } else { deadline };

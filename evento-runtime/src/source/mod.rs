@@ -106,6 +106,15 @@ pub trait EventSource: Send + Sync + 'static {
     /// The store failed.
     async fn head(&self) -> Result<Option<Position>, StoreError>;
 
+    /// The highest position that is there, although lower ones may still appear; the [`head`](Self::head) where that
+    /// cannot happen.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn newest(&self) -> Result<Option<Position>, StoreError> {
+        self.head().await
+    }
+
     /// The last position before the first event that was recorded at `time` or later; the head if there is no such
     /// event, `None` if it is the first one.
     ///

@@ -127,8 +127,8 @@ impl SagaInstance {
 pub enum SagaFound {
     /// This one.
     Live(SagaInstance),
-    /// None; and the instance that the event would begin has ended already.
-    Ended,
+    /// None; and the event has begun an instance already, which has ended, or is found by other values now.
+    Begun,
     /// None.
     Unknown,
 }
@@ -163,8 +163,8 @@ pub struct Timer {
 /// [`Conflict`](crate::error::StoreErrorKind::Conflict).
 #[async_trait]
 pub trait SagaStateStore: Send + Sync + 'static {
-    /// The live instance that is found by `association`. `begun`: the instance an event would begin; if there is no
-    /// live one, whether that one has ended.
+    /// The live instance that is found by `association`. `begun`: the instance an event would begin; if no live one is
+    /// found, whether that one was begun before.
     ///
     /// # Errors
     /// The store failed.

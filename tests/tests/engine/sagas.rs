@@ -7,7 +7,7 @@ use std::time::Duration;
 use evento_runtime::consumer::{SeekTo, StallReason};
 use evento_runtime::prelude::*;
 use evento_runtime::store::{LetterFilter, SagaInstance};
-use evento_runtime::{BundleBuilder, Running};
+use evento_runtime::{BundleBuilder, HandlerError, Running};
 use serde::{Deserialize, Serialize};
 
 use crate::scripted::{Journal, MemoryStore, append_all, bundle, settled, stop};
@@ -367,5 +367,46 @@ async fn only_a_saga_can_be_completed_or_schedule() {
     let told: Vec<_> = dead.iter().map(|dead| (dead.letter.attempts, dead.letter.error.as_str())).collect();
     assert!(told.len() == 2 && told.iter().all(|(attempts, _)| *attempts == 1), "{told:?}");
     assert!(told[0].1.contains("`Flow::Complete`") && told[1].1.contains("`Outbox::schedule`"), "{told:?}");
+    stop(running).await;
+}
+
+#[derive(Debug, Clone, Event, Serialize, Deserialize)]
+struct Renamed {
+    order_id: String,
+    to: String,
+}
+
+#[derive(Default)]
+struct Renaming;
+
+/// Gives up the value that began it.
+#[saga(version = 1)]
+impl Renaming {
+    #[saga_event_handler(init, association = order_id)]
+    fn placed(&self, _event: Placed, state: &mut u32) {
+        *state += 1;
+    }
+
+    #[saga_event_handler(association = order_id)]
+    fn renamed(&self, event: Renamed, state: &mut u32, also: Associations) -> Result<(), HandlerError> {
+        *state += 10;
+        also.remove("order_id", &event.order_id);
+        also.add("order_id", event.to)
+    }
+}
+
+#[tokio::test]
+async fn an_instance_that_gave_up_the_value_it_began_with_is_not_begun_again() {
+    let store = MemoryStore::new();
+    let running = bundle(&store).component(Renaming).build().unwrap().start().await.unwrap();
+    let renamed = Renamed { order_id: "a".into(), to: "b".into() };
+    let last = append_all(&store, [placed("a"), renamed.into()]).await;
+    settled(&running, &last).await;
+    let consumer = running.consumers().remove(0);
+    consumer.seek_keeping(SeekTo::Start).await.unwrap();
+    consumer.wait_for(&last, Duration::from_secs(30)).await.unwrap();
+    let live = running.store().stores.sagas.instances(consumer.id(), None, 10).await.unwrap();
+    assert_eq!(live.iter().map(|one| &one.state[..]).collect::<Vec<_>>(), [b"11"]);
+    assert_eq!(live[0].associations[0].value(), "b");
     stop(running).await;
 }

@@ -168,3 +168,57 @@ async fn a_consumer_can_be_moved_and_going_back_has_to_be_meant() {
     assert_eq!(journal.len(), 115);
     stop(running).await;
 }
+
+#[tokio::test]
+async fn moving_past_a_stuck_event_repeats_nothing_that_was_handled_behind_it() {
+    let store = MemoryStore::new();
+    let last = append(&store, 0..20, 0).await;
+    let journal = Journal::default();
+    let log = journal.clone();
+    let script = Script::new(move |call| {
+        let log = log.clone();
+        async move {
+            if call.n == 2 || call.n == 7 {
+                return Ok(Flow::RetryAfter(Duration::from_secs(3_600)));
+            }
+            log.push(call.n);
+            Ok(Flow::Continue)
+        }
+    });
+    let builder = bundle(&store).component(Pooled(script)).executor(tasks(4));
+    let running = builder.checkpoint_mode(CheckpointMode::Watermark).build().unwrap().start().await.unwrap();
+    evento_tests::eventually("all others are handled", || journal.len() == 18).await;
+    let consumer = running.consumers().remove(0);
+    consumer.seek(SeekTo::After(Position::from_u64(3))).await.unwrap();
+    // What is open behind the target stays open.
+    let waited = consumer.wait_for(&last, Duration::from_millis(100)).await;
+    assert!(waited.is_err(), "the eighth is still open");
+    assert!(consumer.wait_for(&Position::from_u64(7), Duration::from_secs(30)).await.is_ok());
+    assert_eq!(journal.len(), 18);
+    stop(running).await;
+}
+
+#[tokio::test]
+async fn a_wait_after_a_move_back_waits_for_the_repetition() {
+    let store = MemoryStore::new();
+    let last = append(&store, 0..10, 0).await;
+    let (journal, gate) = (Journal::default(), Arc::new(Semaphore::new(10)));
+    let (log, entered) = (journal.clone(), Arc::clone(&gate));
+    let script = Script::new(move |call| {
+        let (log, gate) = (log.clone(), Arc::clone(&entered));
+        async move {
+            gate.acquire().await.unwrap().forget();
+            log.push(call.n);
+            Ok(Flow::Continue)
+        }
+    });
+    let running = bundle(&store).component(Plain(script)).build().unwrap().start().await.unwrap();
+    settled(&running, &last).await;
+    let consumer = running.consumers().remove(0);
+    consumer.seek_keeping(SeekTo::Start).await.unwrap();
+    assert!(consumer.wait_for(&last, Duration::from_millis(50)).await.is_err());
+    gate.add_permits(10);
+    consumer.wait_for(&last, Duration::from_secs(30)).await.unwrap();
+    assert_eq!(journal.len(), 20);
+    stop(running).await;
+}

@@ -28,7 +28,6 @@ use tokio_util::task::TaskTracker;
 
 use self::delivery::{Delivery, Inline, Stage};
 use self::timeout::Limit;
-pub(super) use self::timeout::abandoned;
 use self::timers::Timers;
 use super::attempt::{AttemptEnd, Caller};
 use super::command::{Command, Commands, Reply, SeekTo, WishesReceiver};

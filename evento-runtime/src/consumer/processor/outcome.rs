@@ -1,6 +1,5 @@
 //! How a delivery goes on after an attempt: settled, again later, or to the dead letters.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,11 +33,8 @@ impl ConsumerProcessor {
 
     pub(super) fn inline_ended(&mut self, end: AttemptEnd) {
         let Some(inline) = self.inline.take() else { return };
-        let number = inline.number;
-        // One that is abandoned has not ended: dropping it runs what is the user's.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(inline)));
         self.in_flight -= 1;
-        self.attempt_ended(number, end);
+        self.attempt_ended(inline.number, end);
     }
 
     fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
@@ -115,7 +111,7 @@ impl ConsumerProcessor {
         }
         let position = self.deliveries.get(&number).map(|delivery| delivery.event.position.clone());
         self.settle(number);
-        if let Some(position) = position.filter(|_| number < REDRIVEN) {
+        if let Some(position) = position {
             self.settler.completed(position);
         }
     }

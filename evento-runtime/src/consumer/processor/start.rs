@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Inline, Lane, Stage, StopPhase};
 use crate::consumer::delivery::{Cover, DeliveryNo, REDRIVEN};
-use crate::consumer::work::Job;
+use crate::consumer::work::{Job, Reports};
 use crate::context::HandlerContext;
 use crate::executor::{Admission, Permit};
 use crate::policy::CheckpointMode;
@@ -124,14 +124,19 @@ impl ConsumerProcessor {
         let Some(delivery) = self.deliveries.get(&number) else { return };
         let caller = Arc::clone(&self.callers[delivery.handler]);
         let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&delivery.event));
-        // Abandoned, its future is dropped by the loop itself.
         let next = self.next_attempt(number);
-        let context = HandlerContext::of_delivery(scope, event, next.attempt, number >= REDRIVEN).stopping(next.stop);
+        let context = HandlerContext::of_delivery(scope, event, next.attempt, number >= REDRIVEN)
+            .limited(next.stop, next.abandon);
         let future = if caller.is_blocking() {
-            let tasks = self.tasks.clone();
+            // Counted until it ends, also by a loop that died meanwhile.
+            let (tasks, running) = (self.tasks.clone(), self.handlers.token());
             async move {
                 let runtime = tokio::runtime::Handle::current();
-                match tasks.spawn_blocking(move || runtime.block_on(caller.call(context))).await {
+                let call = move || {
+                    let _running = running;
+                    runtime.block_on(caller.call(context))
+                };
+                match tasks.spawn_blocking(call).await {
                     Ok(end) => end,
                     // It catches its own panics: only a runtime that ends takes it away.
                     Err(_) => std::future::pending().await,
@@ -224,16 +229,24 @@ impl ConsumerProcessor {
         let first = self.next_attempt(number);
         let Some(delivery) = self.deliveries.get(&number) else { return };
         let job = Job {
-            number,
             event: Arc::clone(&delivery.event),
             scope: Arc::clone(&self.scope),
             caller: Arc::clone(&self.callers[delivery.handler]),
             first,
-            reports: self.report_to.clone(),
-            limit: self.plan.handlers[delivery.handler].timeout.map(|timeout| timeout.after),
+            reports: Reports::new(number, self.report_to.clone()),
             _running: self.handlers.token(),
         };
         self.executors[lane].run(permit, job.into_work(held));
+    }
+
+    /// Its executor has dropped the work that kept the permit: the next attempt asks for one again.
+    fn lost_hold(&mut self, number: DeliveryNo) {
+        self.limits.remove(&number);
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        delivery.hold = None;
+        if let Lane::Executor(lane) = self.lanes[delivery.handler] {
+            self.dispatch.make_ready_again(number, lane);
+        }
     }
 
     /// Begins the next attempt of what has waited long enough.
@@ -254,8 +267,8 @@ impl ConsumerProcessor {
                     let next = self.next_attempt(number);
                     if hold.try_send(next).is_ok() {
                         self.note_begun(number);
-                    } else if let Some(delivery) = self.deliveries.get_mut(&number) {
-                        delivery.stage = Stage::Left;
+                    } else {
+                        self.lost_hold(number);
                     }
                 }
                 // One that waited for another's claim has not begun.

@@ -1,7 +1,5 @@
 //! The end of an ownership: drain, store, report.
 
-use std::collections::BTreeSet;
-
 use super::{ConsumerProcessor, Ended, Stage, StopPhase};
 use crate::consumer::settle::Settled;
 
@@ -38,7 +36,8 @@ impl ConsumerProcessor {
                 if self.settler.is_writing() {
                     let _ = self.settler.finished().await;
                 }
-                Some(Ended::Lost { left: self.log.final_checkpoint(&BTreeSet::new()).0.open })
+                // Anything else is open in what is stored, or settled by whoever owns it by then.
+                Some(Ended::Lost { left: self.log.covered_by_start() })
             }
             _ if self.settler.is_writing() || self.has_final_news() => None,
             StopPhase::Run => {

@@ -6,19 +6,17 @@ use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Stage};
 use crate::clock::later;
-use crate::consumer::attempt::{AttemptError, Failed};
 use crate::consumer::delivery::DeliveryNo;
 use crate::consumer::status::StallReason;
 use crate::consumer::work::Next;
 use crate::context::Stop;
-use crate::outcome::ErrorClass;
 use crate::policy::HandlerTimeout;
 
 /// The time of one attempt.
 pub(super) struct Limit {
     due: Instant,
     stop: watch::Sender<bool>,
-    /// Dropped, it ends the attempt.
+    /// Has it dropped.
     abandon: Option<oneshot::Sender<()>>,
     over: bool,
 }
@@ -45,20 +43,16 @@ impl ConsumerProcessor {
 
     /// Tells handlers whose time is over.
     pub(super) fn enforce_limits(&mut self, now: Instant) {
-        let mut abandoned_inline = None;
         for (number, limit) in self.limits.iter_mut().filter(|(_, limit)| !limit.over && limit.due <= now) {
             limit.over = true;
             limit.stop.send_replace(true);
             let Some(delivery) = self.deliveries.get(number) else { continue };
             tracing::warn!(consumer = %self.plan.id, handler = self.callers[delivery.handler].label(),
                 position = %delivery.event.position, abandoned = limit.abandon.is_some(), "handler over time");
-            if limit.abandon.take().is_some() && self.inline.as_ref().is_some_and(|inline| inline.number == *number) {
-                abandoned_inline = Some(*number);
+            if let Some(abandon) = limit.abandon.take() {
+                // One that has just ended is not dropped any more.
+                let _ = abandon.send(());
             }
-        }
-        if let Some(number) = abandoned_inline {
-            let after = self.deliveries.get(&number).and_then(|d| self.plan.handlers[d.handler].timeout);
-            self.inline_ended(Err(Failed::Attempt(abandoned(after.map(|timeout| timeout.after)))));
         }
     }
 
@@ -83,10 +77,4 @@ impl ConsumerProcessor {
     pub(super) fn all_over_time(&self) -> bool {
         self.in_flight == self.limits.values().filter(|limit| limit.over).count()
     }
-}
-
-/// The failure of an attempt that was dropped.
-pub(in crate::consumer) fn abandoned(after: Option<std::time::Duration>) -> AttemptError {
-    let text = format!("the handler was abandoned after {:?}", after.unwrap_or_default());
-    AttemptError { class: ErrorClass::Ordinary, text }
 }

@@ -137,7 +137,7 @@ impl SagaStateStore for MemoryStore {
             if let Some(instance) = sagas.found_by.get(association).and_then(|id| sagas.live(*id)) {
                 return Some(SagaFound::Live(instance));
             }
-            matches!(sagas.instances.get(&begun), Some(Instance::Ended(_))).then_some(SagaFound::Ended)
+            sagas.instances.contains_key(&begun).then_some(SagaFound::Begun)
         });
         Ok(found.unwrap_or(SagaFound::Unknown))
     }

@@ -81,8 +81,8 @@ pub(crate) async fn find(
         return Ok(SagaFound::Live(instance));
     }
     let values = [bundle, component, version, context, id_value(&begun)];
-    let ended = !session.fetch(sql.sagas.ended, &values).await?.is_empty();
-    Ok(if ended { SagaFound::Ended } else { SagaFound::Unknown })
+    let begun = !session.fetch(sql.sagas.begun, &values).await?.is_empty();
+    Ok(if begun { SagaFound::Begun } else { SagaFound::Unknown })
 }
 
 /// Live instances, ascending.

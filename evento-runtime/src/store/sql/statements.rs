@@ -99,8 +99,8 @@ pub(crate) struct SagaStatements {
     /// bundle, component, version, context, property, value → for each of its associations: id, state, position,
     /// property, value.
     pub(crate) find: &'static str,
-    /// bundle, component, version, context, id → a row if it has ended.
-    pub(crate) ended: &'static str,
+    /// bundle, component, version, context, id → a row if that instance was ever begun.
+    pub(crate) begun: &'static str,
     /// bundle, component, version, context, after, limit → the columns of `find` for each association of each live
     /// one, with nulls if there is none.
     pub(crate) live: &'static str,

@@ -173,7 +173,7 @@ pub(crate) static SQL: Statements = Statements {
             consumer!(),
             " AND a.property = ? AND a.value = ? AND s.ended_at IS NULL"
         ),
-        ended: concat!("SELECT id FROM @saga WHERE consumer = ", consumer!(), " AND id = ? AND ended_at IS NOT NULL"),
+        begun: concat!("SELECT id FROM @saga WHERE consumer = ", consumer!(), " AND id = ?"),
         live: concat!(
             "SELECT s.id, s.state, s.applied, a.property, a.value FROM (SELECT consumer, id, state, applied \
              FROM @saga WHERE consumer = ",

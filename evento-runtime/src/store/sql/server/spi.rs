@@ -67,6 +67,10 @@ impl<S: Server> EventSource for Spi<S> {
         Ok(position_of(S::head(&self.0).await?))
     }
 
+    async fn newest(&self) -> Result<Option<Position>, StoreError> {
+        Ok(position_of(S::last(&self.0).await?))
+    }
+
     async fn before(&self, time: Timestamp) -> Result<Option<Position>, StoreError> {
         // What lies above the head may still get company below it.
         let head = S::head(&self.0).await?;

@@ -75,7 +75,7 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             add_associations: several(&sql.sagas.add_associations),
             free_associations: one(sql.sagas.free_associations),
             find: one(sql.sagas.find),
-            ended: one(sql.sagas.ended),
+            begun: one(sql.sagas.begun),
             live: one(sql.sagas.live),
             sweep: one(sql.sagas.sweep),
             forget: one(sql.sagas.forget),
