@@ -123,7 +123,8 @@ pub trait Interceptor: Send + Sync + 'static {
     /// After a handler that has succeeded.
     ///
     /// # Errors
-    /// The handler's own effects stand, [`on_error`](Self::on_error) runs, and the attempt has failed.
+    /// [`on_error`](Self::on_error) runs, and the attempt has failed. What the handler did by itself stands; what was to
+    /// be stored with its success (its `Tx`, outbox, saga state) is not.
     async fn after(&self, call: &Invocation) -> Result<(), BoxError> {
         let _ = call;
         Ok(())

@@ -13,7 +13,8 @@ use crate::error::{BoxError, StoreError};
 pub enum Flow {
     /// Handled; go on.
     Continue,
-    /// Not for this component after all; counted apart from handled ones, otherwise the same.
+    /// Not for this component after all; counted apart from handled ones, otherwise the same, but that a saga keeps no
+    /// change of its state.
     Skip,
     /// Give the event to the dead letters at once, with this reason.
     DeadLetter(String),

@@ -288,7 +288,8 @@ impl BundleBuilder {
         self
     }
 
-    /// Drops what is stored for one version of a component (checkpoint, error history, dead letters) at the start.
+    /// Drops what is stored for one version of a component (checkpoint, error history, dead letters, saga instances with
+    /// their timers, claims, completions) at the start.
     /// May stay in the code: what is gone is not missed.
     #[track_caller]
     pub fn forget(mut self, component: impl Into<String>, version: u32) -> Self {

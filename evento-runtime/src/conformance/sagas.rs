@@ -52,7 +52,7 @@ async fn found_id(store: &Store, consumer: &ConsumerId, association: &Associatio
     }
 }
 
-async fn has_ended(store: &Store, consumer: &ConsumerId, id: SagaId) -> bool {
+async fn was_begun(store: &Store, consumer: &ConsumerId, id: SagaId) -> bool {
     let found = store.stores.sagas.find(consumer, &by("nobody", "nothing"), id).await.unwrap();
     assert!(!matches!(found, SagaFound::Live(_)), "{found:?}");
     found == SagaFound::Begun
@@ -151,7 +151,8 @@ pub async fn replaced_associations_free_their_values(fixture: Fixture) {
 pub async fn what_has_ended_stays_ended(fixture: Fixture) {
     let (store, a, x) = (&fixture.store, &consumer("A"), by("order", "x"));
     settle(store, a, changes([lives(saga(1), "x", std::slice::from_ref(&x))])).await.unwrap();
-    assert!(!has_ended(store, a, saga(1)).await);
+    // One that lives and is found by something else was begun as well: its event must not begin it again.
+    assert!(was_begun(store, a, saga(1)).await && !was_begun(store, a, saga(2)).await);
     settle(store, a, changes([ends(saga(1)), ends(saga(2))])).await.unwrap();
     let found = async |begun| fixture.other.stores.sagas.find(a, &x, begun).await.unwrap();
     assert_eq!((found(saga(1)).await, found(saga(2)).await), (SagaFound::Begun, SagaFound::Begun));
@@ -161,7 +162,7 @@ pub async fn what_has_ended_stays_ended(fixture: Fixture) {
     let late = [lives(saga(1), "late", &[x.clone(), by("order", "y")]), lives(saga(2), "late", &[by("order", "z")])];
     settle(store, a, changes(late)).await.unwrap();
     settle(store, a, changes([ends(saga(1))])).await.unwrap();
-    assert!(all(store, a).await.is_empty() && has_ended(store, a, saga(1)).await && has_ended(store, a, saga(2)).await);
+    assert!(all(store, a).await.is_empty() && was_begun(store, a, saga(1)).await && was_begun(store, a, saga(2)).await);
     let next = lives(saga(3), "next", &[x.clone(), by("order", "y"), by("order", "z")]);
     settle(store, a, changes([next])).await.unwrap();
     assert_eq!(found_id(store, a, &x).await, Some(saga(3)), "a live one comes first");
@@ -210,7 +211,7 @@ async fn assert_untouched(store: &Store, consumer: &ConsumerId, epoch: u64) {
     assert_eq!(instances.len(), 1);
     assert_eq!((instances[0].id, &instances[0].state[..]), (saga(1), &b"first"[..]));
     assert_eq!(instances[0].associations, [by("order", "x")]);
-    assert!(!has_ended(store, consumer, saga(2)).await);
+    assert!(!was_begun(store, consumer, saga(2)).await);
     let timers = store.stores.sagas.timers(consumer, 10).await.unwrap();
     assert_eq!((timers.len(), timers[0].event.id), (1, EventId::foreign("sagas", "kept")));
     let claim = [EventId::foreign("sagas", "claim")];
@@ -284,14 +285,14 @@ pub async fn instances_of_others_are_not_seen(fixture: Fixture) {
     }
     settle(store, &consumers[0], changes([ends(saga(1))])).await.unwrap();
     assert_eq!(find(store, &consumers[0], &x).await, SagaFound::Unknown);
-    assert!(has_ended(store, &consumers[0], saga(1)).await);
+    assert!(was_begun(store, &consumers[0], saga(1)).await);
     for (number, consumer) in consumers.iter().enumerate().skip(1) {
         let SagaFound::Live(instance) = find(store, consumer, &x).await else { panic!("{consumer}") };
         assert_eq!((instance.id, &*instance.state), (saga(1), number.to_string().as_bytes()));
-        assert!(!has_ended(store, consumer, saga(1)).await);
+        assert!(!was_begun(store, consumer, saga(2)).await);
         assert_eq!(all(store, consumer).await.len(), 1);
     }
-    assert!(all(store, &consumer("B")).await.is_empty());
+    assert!(all(store, &consumer("B")).await.is_empty() && !was_begun(store, &consumer("B"), saga(1)).await);
 }
 
 /// By id, a page at a time; ended ones take no place in it.
@@ -337,7 +338,7 @@ pub async fn changing_again_is_harmless(fixture: Fixture) {
         store.stores.state.settle(&lease, with_all_parts(sagas)).await.unwrap();
         let states: Vec<_> = all(store, a).await.iter().map(|instance| (instance.id, instance.state.clone())).collect();
         assert_eq!(states, [(saga(1), "next".into()), (saga(3), "x".into())]);
-        assert!(has_ended(store, a, saga(2)).await);
+        assert!(was_begun(store, a, saga(2)).await);
         assert_eq!((found_id(store, a, &by("order", "y")).await, found_id(store, a, &by("order", "x")).await), {
             (Some(saga(1)), None)
         });
@@ -364,10 +365,10 @@ pub async fn ended_instances_are_swept_by_age(fixture: Fixture) {
     }
     let sweep = async |age| fixture.other.stores.sagas.sweep_ended("orders", age).await.unwrap();
     assert_eq!((sweep(Duration::from_secs(3_600)).await, sweep(Duration::MAX).await), (0, 0));
-    assert!(has_ended(store, &a, saga(2)).await);
+    assert!(was_begun(store, &a, saga(2)).await);
     assert_eq!(sweep(Duration::ZERO).await, 2);
-    assert!(!has_ended(store, &a, saga(2)).await && !has_ended(store, &b, saga(2)).await);
-    assert!(has_ended(store, &other, saga(2)).await);
+    assert!(!was_begun(store, &a, saga(2)).await && !was_begun(store, &b, saga(2)).await);
+    assert!(was_begun(store, &other, saga(2)).await);
     assert_eq!(found_id(store, &a, &x).await, Some(saga(1)));
     assert_eq!(sweep(Duration::ZERO).await, 0);
 }
@@ -385,7 +386,7 @@ pub async fn a_forgotten_version_leaves_no_instance(fixture: Fixture) {
     assert_eq!(fixture.other.stores.state.forget("orders", "A", 1).await.unwrap(), 1);
     for (consumer, kept) in [(&gone, false), (&stays, true)] {
         assert_eq!(found_id(store, consumer, &x).await, kept.then_some(saga(1)));
-        assert_eq!(has_ended(store, consumer, saga(2)).await, kept);
+        assert_eq!(was_begun(store, consumer, saga(2)).await, kept);
         assert_eq!(all(store, consumer).await.len(), usize::from(kept));
         assert_eq!(store.stores.sagas.timers(consumer, 10).await.unwrap().len(), usize::from(kept));
         assert_eq!(store.stores.claims.claims(consumer, &claim).await.unwrap().len(), usize::from(kept));

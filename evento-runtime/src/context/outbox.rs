@@ -14,7 +14,8 @@ use crate::sync::lock;
 /// not at all if the handler fails. An extractor.
 ///
 /// Their ids are made of the consumer, the handled event and their order, so a second run of the handler emits the
-/// same events and they are known. The key is that of the event type, or the one given with [`NewEvent::key`].
+/// same events and they are known. The key is that of the event type, or the one given with [`NewEvent::key`]; the
+/// context likewise, not that of the handled event: give it with [`NewEvent::context`] where components read by context.
 ///
 /// ```
 /// use evento_runtime::prelude::*;
@@ -46,7 +47,7 @@ impl Outbox {
 
     /// Emits an event `after` the handler has succeeded, unless the saga instance has ended by then. The timer is
     /// stored with the state and outlives the process. Measured by the clock of the instance that owns the saga; it
-    /// fires up to a second late. Only a handler of a saga can schedule; in another component the attempt fails.
+    /// fires up to a second late, and after a takeover or a pause once that is over. Only a handler of a saga can schedule; in another component the attempt fails.
     pub fn schedule(&self, after: Duration, event: impl Into<NewEvent>) {
         lock(&self.0.0.emitted).push((Some(after), event.into()));
     }

@@ -92,7 +92,9 @@ impl ConsumerHandle {
     /// skipped event by event: the checkpoint moves. Forward it leaves events out. Back it handles events again: after
     /// the component's `#[on_reset]` hook has cleared what handlers have written, and where there is no such hook it is
     /// refused; see [`seek_keeping`](Self::seek_keeping). The hook has run when this returns, and handlers see
-    /// [`Progress::replaying`](crate::Progress::replaying). A saga applies no event twice to one instance.
+    /// [`Progress::replaying`](crate::Progress::replaying). A saga applies no event twice to one instance, and one
+    /// that has ended stays ended for the [`dedupe_window`](crate::BundleBuilder::dedupe_window); another event that
+    /// could have begun it may begin a new one. Dead letters of what is handled again are resolved.
     ///
     /// # Errors
     /// [`AdminError::WouldRepeat`], [`AdminError::BehindHead`], [`AdminError::Reset`], [`AdminError::NotOwner`],
