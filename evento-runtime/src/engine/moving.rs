@@ -40,6 +40,8 @@ pub(super) async fn move_to(
     if back && !keep && !resets {
         return Err(AdminError::WouldRepeat { consumer: id.to_string() });
     }
+    // They come again: an event that is handled then is no dead letter any more. Asked before anything is owned.
+    let resolved = if back { letters_above(config, target.as_ref()).await? } else { Vec::new() };
     let state = config.state.load(id).await?;
     let Some(lease) = lock.acquire(id, state.epoch).await? else { return Err(AdminError::not_owner(id)) };
     let stored = state.checkpoint.unwrap_or_default();
@@ -57,8 +59,7 @@ pub(super) async fn move_to(
         replay_to: state.replay_to.max(passed).filter(|_| back),
         forget_completed: back,
         claims: Claims { forget: back && config.plan.engine.claiming().is_some(), ..Claims::default() },
-        // They come again: an event that is handled then is no dead letter any more.
-        resolved: if back { letters_above(config, checkpoint.watermark.as_ref()).await? } else { Vec::new() },
+        resolved,
         ..Settlement::default()
     };
     let settled = config.state.settle(&lease, settlement).await;
