@@ -294,6 +294,15 @@ pub enum AdminError {
         /// The consumer.
         consumer: String,
     },
+    /// The consumer's loop died before it could answer, or has died and is not back yet. It begins again by itself.
+    #[error(
+        "the loop of `{consumer}` died: if this was asked before, look whether it was carried out; it begins again by \
+         itself, and its status says when"
+    )]
+    LoopDied {
+        /// The consumer.
+        consumer: String,
+    },
     /// The event is not open: it is settled, or not read yet.
     #[error("`{consumer}` has no open event at position {position}: it is settled already, or not read yet")]
     NotOpen {
@@ -340,5 +349,9 @@ pub enum AdminError {
 impl AdminError {
     pub(crate) fn not_owner(consumer: &crate::identity::ConsumerId) -> Self {
         Self::NotOwner { consumer: consumer.to_string() }
+    }
+
+    pub(crate) fn loop_died(consumer: &crate::identity::ConsumerId) -> Self {
+        Self::LoopDied { consumer: consumer.to_string() }
     }
 }

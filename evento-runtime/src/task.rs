@@ -2,17 +2,39 @@
 
 use std::any::Any;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
+
+use crate::error::{StoreError, StoreErrorKind};
 
 /// What a panic said, where it said a text.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&'static str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is not text")
+}
+
+/// What a panic said, and the end of it.
+pub(crate) fn take_panic(panic: Box<dyn Any + Send>) -> String {
+    let text = panic_text(panic.as_ref()).to_owned();
+    // A payload whose `Drop` panics is no reason to fall as well.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    text
+}
+
+/// `work` of a store, whose panic is a failure like any other: for loops that others depend on.
+pub(crate) async fn panic_fails<T>(
+    store: &str,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        Err(StoreError::new(StoreErrorKind::Other, store).detail(format!("it panicked: {}", take_panic(panic))))
+    })
 }
 
 /// Tasks that are waited for together. Cheap to clone.

@@ -15,7 +15,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::ConsumerId;
 use crate::store::{ConsumerLock, Lease};
 use crate::sync::{Mutex, lock};
-use crate::task::Tasks;
+use crate::task::{Tasks, panic_fails};
 
 /// Where leases are renewed, and by which clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,7 +106,6 @@ impl Keeper {
     /// Ends the renewals and waits for the one under way.
     pub async fn close(mut self) {
         self.shared.close();
-        // A panic in it was that of a store; every lease it held has run out by itself.
         match self.runner.take() {
             // The thread is joined where blocking is allowed.
             Some(Runner::Thread(thread)) => drop(Tasks::default().spawn_blocking(move || thread.join()).await),
@@ -142,7 +141,7 @@ impl Shared {
             if !leases.is_empty() {
                 // Counted from before the question: the answer may have taken any time to arrive.
                 let asked_at = self.now();
-                match self.lock.renew(&leases).await {
+                match panic_fails("ownership", async { self.lock.renew(&leases).await }).await {
                     Ok(still_held) => self.note(asked_at, &leases, &still_held),
                     Err(error) => {
                         tracing::warn!(error = &error as &dyn std::error::Error, "leases could not be renewed");

@@ -25,7 +25,7 @@ use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, 
 use crate::policy::HandlerTimeout;
 use crate::source::PreparedEvent;
 use crate::store::{Lease, MAX_ERROR_TEXT, SagaChange, Timer, error_text};
-use crate::task::panic_text;
+use crate::task::take_panic;
 
 /// A poll longer than this holds up everything else on its thread.
 const SLOW_POLL: Duration = Duration::from_millis(100);
@@ -229,10 +229,7 @@ fn no_saga() -> BoxError {
 }
 
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> AttemptError {
-    let message = panic_text(panic.as_ref()).to_owned();
-    // A payload whose `Drop` panics is no reason to lose the event.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    let text = error_text(&Panicked(message), MAX_ERROR_TEXT);
+    let text = error_text(&Panicked(take_panic(panic)), MAX_ERROR_TEXT);
     AttemptError { class: ErrorClass::Permanent, text }
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::error::AdminError;
 use crate::event::{Position, Timestamp};
 use crate::identity::ConsumerId;
+use crate::sync::{Mutex, lock};
 
 /// Where a consumer is to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +47,55 @@ impl Command {
 /// Requests waiting at once; more wait at the sender.
 const WAITING: usize = 16;
 
-/// The owner's end.
-pub(crate) type Commands = mpsc::Receiver<Command>;
+/// Where the owner's end of a channel lies while no loop holds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Desk(Arc<Mutex<Option<mpsc::Receiver<Command>>>>);
+
+/// The owner's end. Dropped, also by a loop that dies, it lies on its desk again: the next loop goes on with it.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    received: Option<mpsc::Receiver<Command>>,
+    desk: Desk,
+}
 
 /// A channel to a consumer's loop.
-pub(crate) fn channel() -> (mpsc::Sender<Command>, Commands) {
-    mpsc::channel(WAITING)
+pub(crate) fn channel() -> (mpsc::Sender<Command>, Desk) {
+    let (sender, received) = mpsc::channel(WAITING);
+    (sender, Desk(Arc::new(Mutex::new(Some(received)))))
+}
+
+impl Desk {
+    /// For whoever carries out what is asked, or refuses it. Nothing is received where somebody else has it.
+    pub(crate) fn take(&self) -> Commands {
+        Commands { received: lock(&self.0).take(), desk: self.clone() }
+    }
+}
+
+impl Commands {
+    /// The next request. Cancel-safe.
+    pub(crate) async fn recv(&mut self) -> Option<Command> {
+        match &mut self.received {
+            Some(received) => received.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Nobody carries anything out any more.
+    pub(crate) fn close(mut self, consumer: &ConsumerId) {
+        let Some(mut received) = self.received.take() else { return };
+        received.close();
+        while let Ok(command) = received.try_recv() {
+            command.refuse(AdminError::not_owner(consumer));
+        }
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        if let Some(received) = self.received.take() {
+            *lock(&self.desk.0) = Some(received);
+        }
+    }
 }
 
 /// What is wanted of the consumers of a bundle, as the store says.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::broadcast;
 
@@ -52,6 +53,16 @@ pub enum Happening {
     },
     /// It moves again, or there is nothing left to do.
     Resumed,
+    /// Its loop died of a panic that was no handler's. It begins again by itself: [`Started`](Self::Started) follows, and
+    /// what stalled before is not told to be over.
+    LoopDied {
+        /// What the panic said.
+        cause: String,
+        /// How often that was so, without an hour of peace in between.
+        deaths: u32,
+        /// After how long it begins again, or later: handlers it has left behind end first.
+        pause: Duration,
+    },
 }
 
 /// How many events a listener may be behind before it loses the oldest.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::event::Position;
+use crate::event::{Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch};
 use crate::store::ErrorHistory;
 
@@ -43,6 +43,15 @@ pub enum StallReason {
         /// Its event.
         position: Position,
     },
+    /// The consumer's loop died of a panic that was no handler's, and begins again by itself.
+    LoopRestarts {
+        /// What the panic said.
+        cause: String,
+        /// How often that was so, without an hour of peace in between.
+        deaths: u32,
+        /// When it begins again, at the earliest: handlers it has left behind end first.
+        at: Timestamp,
+    },
 }
 
 impl std::fmt::Display for StallReason {
@@ -58,6 +67,7 @@ impl std::fmt::Display for StallReason {
             Self::Store { error } => write!(f, "store ({error})"),
             Self::LeaseLost => f.write_str("lease lost"),
             Self::HandlerOverTime { handler, position } => write!(f, "handler over time ({handler} at {position})"),
+            Self::LoopRestarts { cause, deaths, .. } => write!(f, "loop restarts (death {deaths}: {cause})"),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::consumer::command::{Wishes, WishesReceiver};
 use crate::error::StoreError;
 use crate::identity::ConsumerId;
 use crate::store::Stores;
+use crate::task::panic_fails;
 
 /// How often the store is asked what other instances want.
 const ASK: Duration = Duration::from_secs(1);
@@ -81,7 +82,7 @@ impl Desired {
 impl Housekeeping {
     /// Asks once; consumers begin with what it says.
     pub(super) async fn look(&mut self) {
-        match self.ask().await {
+        match panic_fails("desired state", self.ask()).await {
             // Letters may have been marked again since the last look: that is news although it looks the same.
             Ok(wishes) if *self.wishes != wishes || !wishes.redrive.is_empty() => {
                 self.wishes = Arc::new(wishes);
@@ -120,7 +121,7 @@ impl Housekeeping {
     async fn sweep_if_due(&mut self) {
         let Some(age) = self.remembered.filter(|_| self.sweep_at <= Instant::now()) else { return };
         self.sweep_at = Instant::now() + SWEEP;
-        match self.sweep(age).await {
+        match panic_fails("sweep", self.sweep(age)).await {
             Ok(0) => {}
             Ok(rows) => tracing::debug!(bundle = self.bundle, rows, "forgot handled events and ended saga instances"),
             // The next one finds them as well.

@@ -83,7 +83,7 @@ impl ConsumerHandle {
     /// runs is left to end, and skipped if it fails.
     ///
     /// # Errors
-    /// [`AdminError::NotOpen`], [`AdminError::NotOwner`], [`AdminError::NoAnswer`].
+    /// [`AdminError::NotOpen`], [`AdminError::NotOwner`], [`AdminError::LoopDied`], [`AdminError::NoAnswer`].
     pub async fn skip(&self, position: Position) -> Result<(), AdminError> {
         self.ask(|reply| Command::Skip { position, reply }).await
     }
@@ -98,7 +98,7 @@ impl ConsumerHandle {
     ///
     /// # Errors
     /// [`AdminError::WouldRepeat`], [`AdminError::BehindHead`], [`AdminError::Reset`], [`AdminError::NotOwner`],
-    /// [`AdminError::NoAnswer`] (running handlers or the hook took longer; it still happens), or the store failed.
+    /// [`AdminError::LoopDied`], [`AdminError::NoAnswer`] (running handlers or the hook took longer; it still happens), or the store failed.
     pub async fn seek(&self, to: SeekTo) -> Result<(), AdminError> {
         self.ask(|reply| Command::Seek { to, keep: false, reply }).await
     }
@@ -149,10 +149,10 @@ impl ConsumerHandle {
     ) -> Result<(), AdminError> {
         let (reply, answer) = oneshot::channel();
         let command = command(reply);
-        let gone = || AdminError::not_owner(&self.id);
         let asked = async {
-            self.commands.send(command).await.map_err(|_| gone())?;
-            answer.await.map_err(|_| gone())?
+            self.commands.send(command).await.map_err(|_| AdminError::not_owner(&self.id))?;
+            // Whatever ends in order answers.
+            answer.await.map_err(|_| AdminError::loop_died(&self.id))?
         };
         self.patiently(asked).await?
     }

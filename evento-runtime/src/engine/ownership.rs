@@ -11,7 +11,7 @@ use super::error::EngineError;
 use super::hooks::Hook;
 use super::moving::{Moved, move_to};
 use crate::cluster::{HeldLease, Keeper};
-use crate::consumer::command::{Command, Commands, Reply};
+use crate::consumer::command::{Desk, Reply};
 use crate::consumer::{ConsumerProcessor, Ended, Found, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
 use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
@@ -19,6 +19,7 @@ use crate::policy::{RetryPolicy, StartFrom};
 use crate::source::PositionCheck;
 use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
 use crate::sync::{Mutex, lock};
+use crate::task::panic_fails;
 
 /// How often a consumer asks whether its owner is gone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -35,8 +36,8 @@ pub(super) struct Ownership {
     pub(super) config: ProcessorConfig,
     pub(super) lock: Arc<dyn ConsumerLock>,
     pub(super) keeper: Arc<Keeper>,
-    /// What is asked of it; with the processor while that works.
-    pub(super) commands: Option<Commands>,
+    /// Where what is asked of it comes in; with the processor while that works.
+    pub(super) desk: Desk,
     /// Not settled when the ownership was lost: covered by the stored checkpoint, perhaps, but not handled.
     pub(super) left: Vec<Position>,
     /// Who waits for the `#[on_reset]` hook.
@@ -75,10 +76,12 @@ struct Moving {
 impl Ownership {
     /// Until the stop. Answers who still runs.
     pub(super) async fn run(mut self) -> Vec<String> {
-        let (id, events) = (Arc::clone(&self.config.plan.id), self.config.events.clone());
-        events.tell(&id, Happening::Started);
+        self.config.events.tell(&self.config.plan.id, Happening::Started);
         let stragglers = self.own().await;
-        events.tell(&id, Happening::Stopped);
+        if let Some(reply) = self.resetting.take() {
+            // Whoever asked may have gone.
+            let _ = reply.send(Err(AdminError::not_owner(&self.config.plan.id)));
+        }
         stragglers
     }
 
@@ -156,12 +159,13 @@ impl Ownership {
     async fn pause(&mut self, pause: Duration) {
         let over = tokio::time::sleep(pause);
         tokio::pin!(over);
+        let mut commands = self.desk.take();
         loop {
             tokio::select! {
                 biased;
                 _ = self.config.stop.wait_for(|phase| *phase != StopPhase::Run) => return,
                 () = &mut over => return,
-                Some(command) = recv(&mut self.commands) => {
+                Some(command) = commands.recv() => {
                     command.refuse(AdminError::not_owner(&self.config.plan.id));
                 }
             }
@@ -226,10 +230,7 @@ impl Ownership {
         *lock(&self.owned) = Some(given.clone());
         let id = Arc::clone(&self.config.plan.id);
         self.config.events.tell(&id, Happening::OwnershipGained { epoch: given.epoch });
-        let Some(commands) = self.commands.take() else { return Worked::Lost };
-        let (ended, commands) = ConsumerProcessor::new(&self.config, lease, state, found, commands).run().await;
-        self.commands = Some(commands);
-        match ended {
+        match ConsumerProcessor::new(&self.config, lease, state, found, self.desk.take()).run().await {
             Ended::Seek { to, keep, watermark, reply } => {
                 self.give_back(given).await;
                 Worked::Moving(Moving { to, keep, watermark, reply })
@@ -300,19 +301,17 @@ impl Ownership {
 
     async fn give_back(&self, lease: Lease) {
         *lock(&self.owned) = None;
-        let lock = Arc::clone(&self.lock);
-        let released = self.config.tasks.run(async move { lock.release(&lease).await }).await;
-        if let Err(error) = released {
-            tracing::warn!(consumer = %self.config.plan.id, error = &error as &dyn std::error::Error,
-                "the ownership could not be given back; it will expire");
-        }
+        give_back(&self.config, &self.lock, lease).await;
     }
 }
 
-async fn recv(commands: &mut Option<Commands>) -> Option<Command> {
-    match commands {
-        Some(commands) => commands.recv().await,
-        None => std::future::pending().await,
+/// Nothing is waited for if that fails: the lease expires by itself.
+pub(super) async fn give_back(config: &ProcessorConfig, lock: &Arc<dyn ConsumerLock>, lease: Lease) {
+    let lock = Arc::clone(lock);
+    let released = async move { panic_fails("ownership", async { lock.release(&lease).await }).await };
+    if let Err(error) = config.tasks.run(released).await {
+        tracing::warn!(consumer = %config.plan.id, error = &error as &dyn std::error::Error,
+            "the ownership could not be given back; it will expire");
     }
 }
 

@@ -144,7 +144,7 @@ impl EngineSupervisor {
                     wishes: desired.wishes.clone(),
                 };
                 let (tell, begun) = oneshot::channel();
-                let (commands, asked) = command::channel();
+                let (commands, desk) = command::channel();
                 let handle = ConsumerHandle {
                     id: Arc::clone(&processor.plan.id),
                     status,
@@ -155,7 +155,7 @@ impl EngineSupervisor {
                     covers_at_start,
                 };
                 let lock = Arc::clone(&stores.lock);
-                let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), asked, tell));
+                let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), desk, tell));
                 Running { handle, task, begun: Some(begun), wait_for_head }
             })
             .collect();

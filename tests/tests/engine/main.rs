@@ -7,6 +7,7 @@
 
 mod barrier;
 mod checkpoint;
+mod deaths;
 mod embedded;
 mod exactly_once;
 mod expired;

@@ -64,6 +64,14 @@ impl ConsumerProcessor {
         }
     }
 
+    /// Another end came first.
+    pub(super) fn refuse_seek(&mut self) {
+        if let Some((_, _, reply)) = self.seek.take() {
+            // Whoever asked may have gone.
+            let _ = reply.send(Err(AdminError::not_owner(&self.plan.id)));
+        }
+    }
+
     fn skip(&mut self, position: &Position) -> Result<(), AdminError> {
         let of_log = self.deliveries.iter().filter(|(number, _)| **number < REDRIVEN);
         let found = of_log.into_iter().find(|(_, delivery)| delivery.event.position == *position);

@@ -217,7 +217,7 @@ impl ConsumerProcessor {
     ///
     /// # Cancel safety
     /// Not to be dropped: it runs in a task of its own and is joined.
-    pub(crate) async fn run(mut self) -> (Ended, Commands) {
+    pub(crate) async fn run(mut self) -> Ended {
         loop {
             let now = Instant::now();
             let phase = *self.stop.borrow_and_update();
@@ -235,7 +235,8 @@ impl ConsumerProcessor {
             self.write_if_due(now);
             self.show();
             if let Some(ended) = self.ended().await {
-                return (ended, self.commands);
+                self.refuse_seek();
+                return ended;
             }
             match self.wait(now, busy).await {
                 Happened::Told | Happened::Tick => {}

@@ -55,7 +55,7 @@ mod claiming;
 mod failures;
 mod losing;
 mod ownership;
-mod parts;
+pub(crate) mod parts;
 mod sagas;
 mod saturation;
 mod starting;
