@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "everything in here is for tests")]
 
 pub mod fixture;
+pub mod ledger;
 pub mod servers;
 
 use std::io::Write as _;

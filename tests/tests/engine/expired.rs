@@ -12,7 +12,7 @@ use evento_runtime::{CheckpointMode, Flow, Position, async_trait};
 use crate::scripted::{Journal, MemoryStore, Plain, Pooled, Script, append, lanes, over};
 
 /// A store whose leases cannot be renewed.
-struct Unrenewed(Store);
+pub(crate) struct Unrenewed(pub(crate) Store);
 
 struct Lock(Arc<dyn ConsumerLock>);
 

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use evento_runtime::identity::ContextPattern;
+use evento_runtime::prelude::*;
 use evento_runtime::source::{EventFilter, FetchLimits};
 use evento_runtime::store::Store;
-use evento_runtime::{Expected, NewEvent, Position, Timestamp};
+use evento_runtime::{Bundle, Expected, NewEvent, Position, Timestamp};
 use sqlx::{Connection as _, PgConnection};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::helpers::event;
 use crate::postgres::Corner;
@@ -207,6 +209,46 @@ async fn a_store_opened_beside_a_hole_waits_too() {
     slow.close().await.unwrap();
     store.close().await;
     second.close().await;
+}
+
+/// Tells which payloads it was given.
+struct FromHead(UnboundedSender<u8>);
+
+#[projector(version = 1, start = "head")]
+impl FromHead {
+    #[event_handler]
+    async fn any(&self, event: RawEvent) {
+        self.0.send(event.payload[0]).unwrap();
+    }
+}
+
+/// What is there when a consumer begins at the head is not handled, also where a lower position is still open: it
+/// begins once that is decided, and with what comes from then on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_begins_at_no_head_below_an_open_append() {
+    let Some(corner) = Corner::new() else { return };
+    let (store, spis) = corner.open().await;
+    let mut slow = corner.stranger().await;
+    begin(&mut slow).await;
+    store.append_in(&mut slow, None::<String>, Expected::Any, [event([1])]).await.unwrap();
+    put(&spis, 2).await;
+    let (given, mut received) = unbounded_channel();
+    let bundle = Bundle::builder("b").store(store.clone()).component(FromHead(given)).build().unwrap();
+    let starting = tokio::spawn(bundle.start());
+    let mut other = corner.stranger().await;
+    while sqlx::query_scalar::<_, i64>(corner.sql("SELECT count(*) FROM @lease")).fetch_one(&mut other).await.unwrap()
+        == 0
+    {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!starting.is_finished(), "it has begun below an append that is open");
+    commit(&mut slow).await;
+    let running = starting.await.unwrap().unwrap();
+    put(&spis, 3).await;
+    assert_eq!(received.recv().await, Some(3));
+    running.stop(Duration::from_secs(10)).await.unwrap();
+    store.close().await;
 }
 
 /// Refused within the caller's transaction, which goes on.

@@ -379,12 +379,11 @@ impl History {
         let consumer = self.consumer(component);
         let sought = number(checkpoint.watermark.as_ref());
         let fresh = consumer.ownerships.get(&epoch).is_some_and(|own| own.begun.is_empty());
-        let seek = fresh && consumer.seeks.contains(&sought) && checkpoint.reach == checkpoint.watermark;
-        if seek && checkpoint.open.is_empty() {
+        // Forward only: back is refused. What is open beyond the target stays so.
+        if fresh && consumer.seeks.contains(&sought) && checkpoint.watermark > consumer.stored.watermark {
             consumer.passed_to = consumer.passed_to.max(sought);
         }
-        let back =
-            !seek && (checkpoint.watermark < consumer.stored.watermark || checkpoint.reach < consumer.stored.reach);
+        let back = checkpoint.watermark < consumer.stored.watermark || checkpoint.reach < consumer.stored.reach;
         let before = std::mem::replace(&mut consumer.stored, checkpoint);
         let Consumer { facts, stored, passed_to, .. } = consumer;
         let started = |fact: &Fact| component.is_on_start() && fact.last_epoch.is_some();
