@@ -17,6 +17,7 @@ pub struct Need {
 enum From {
     Bundle,
     Interceptor,
+    Engine,
     Saga,
 }
 
@@ -33,6 +34,12 @@ impl Need {
         Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, from: From::Interceptor }
     }
 
+    /// The need for something that the engine gives to every handler.
+    #[must_use]
+    pub const fn engine<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>, from: From::Engine }
+    }
+
     /// The need for something that only a saga has.
     #[must_use]
     pub const fn saga<T: 'static>() -> Self {
@@ -43,6 +50,12 @@ impl Need {
     #[must_use]
     pub const fn is_local(&self) -> bool {
         matches!(self.from, From::Interceptor)
+    }
+
+    /// Whether the engine gives it, rather than `.provide(..)` or an interceptor.
+    #[must_use]
+    pub const fn is_of_engine(&self) -> bool {
+        matches!(self.from, From::Engine | From::Saga)
     }
 
     /// Whether only a saga has it.

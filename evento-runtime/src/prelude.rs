@@ -6,6 +6,7 @@
 pub use crate::context::{Associations, Attempt, Dep, FromContext, Local, Outbox, Progress, SagaState, Stop};
 pub use crate::error::BoxError;
 pub use crate::event::{Event, EventId, Metadata, NewEvent, Position, RawEvent};
+pub use crate::identity::ContextPattern;
 pub use crate::outcome::{ErrorClass, Flow, HandlerError};
 pub use crate::policy::StartFrom;
 pub use crate::store::Tx;

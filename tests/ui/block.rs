@@ -232,7 +232,7 @@ mod hooks {
         #[on_start]
         async fn prepare(_db: &Dep<String>) {}
 //~              ^^^^^^^ `prepare` must take `&self`
-//~                           ^^^^^^^^^^^^ `prepare` must take `Dep<String>` by value: the hook may ask for `Dep<T>`
+//~                           ^^^^^^^^^^^^ `prepare` must take `Dep<String>` by value: the hook may ask for `Dep<T>`, `ContextPattern` or `ConsumerId`
         #[event_handler]
         async fn on(&self, _event: A) {}
     }

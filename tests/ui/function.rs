@@ -110,7 +110,7 @@ mod hooks {
 //~                  ^ `generic` must not have generic types: it is registered once, as a concrete function
     #[on_start(projector = Totals)]
     async fn borrowed(_db: &Dep<u32>) {}
-//~                        ^^^^^^^^^ `borrowed` must take `Dep<u32>` by value: the hook may ask for `Dep<T>`
+//~                        ^^^^^^^^^ `borrowed` must take `Dep<u32>` by value: the hook may ask for `Dep<T>`, `ContextPattern` or `ConsumerId`
 }
 
 mod a_mistake_in_the_struct_is_told_once {

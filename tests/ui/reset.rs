@@ -22,7 +22,7 @@ mod blocks {
         fn second(&self, _event: &A) {}
 //~     ^^ `second` must be an `async fn`
 //~        ^^^^^^ `#[on_reset]` must be on one method; it is on `first` already
-//~                              ^^ `second` must take `A` by value: the hook may ask for `Dep<T>`
+//~                              ^^ `second` must take `A` by value: the hook may ask for `Dep<T>`, `ContextPattern` or `ConsumerId`
         #[on_reset]
         #[on_start]
 //~     ^^^^^^^^^^^ `both` must not have both `#[on_reset]` and `#[on_start]`

@@ -140,7 +140,7 @@ mod functions {
     #[on_reset(projector = Totals)]
     async fn reset(_tx: &Tx<Sqlite>, _db: &u8) {}
 //~                     ^^^^^^^^^^^ `reset` must do without `&Tx<Sqlite>`: only a handler has a transaction
-//~                                       ^^^ `reset` must take `u8` by value: the hook may ask for `Dep<T>`
+//~                                       ^^^ `reset` must take `u8` by value: the hook may ask for `Dep<T>`, `ContextPattern` or `ConsumerId`
 }
 
 mod functions_of_types {

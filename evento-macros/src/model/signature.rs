@@ -47,7 +47,7 @@ impl Role {
     /// Who may ask for what, after `self`, the event and the state.
     const fn possible(self) -> (&'static str, &'static str) {
         match self {
-            Self::Hook | Self::FreeHook => ("the hook", "`Dep<T>`"),
+            Self::Hook | Self::FreeHook => ("the hook", "`Dep<T>`, `ContextPattern` or `ConsumerId`"),
             Self::SagaMethod | Self::SagaFunction => (
                 "a handler",
                 "`Metadata`, `Attempt`, `Position`, `EventId`, `Outbox`, `Progress`, `Associations`, `Stop`, `Dep<T>` or \

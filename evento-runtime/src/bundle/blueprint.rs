@@ -7,12 +7,12 @@ use super::discover::{Draft, DraftComponent};
 use super::plan::Plan;
 use super::report::Problem;
 use crate::component::{Build, ComponentDef, HandlerDef, HookDef, Kind, Location};
+use crate::consumer::DispatchContext;
 use crate::context::MissingDependency;
 use crate::deps::Deps;
 use crate::engine::{ConsumerEngine, ConsumerPlan, HandlerPlan, ObserverEngine, ProjectorEngine, SagaEngine};
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
-use crate::interceptor::Interceptor;
 use crate::policy::{CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::Stores;
 
@@ -104,7 +104,7 @@ impl Blueprint {
         &self,
         bundle: &Arc<str>,
         executors: &[Arc<dyn ConsumerExecutor>],
-        interceptors: &[Arc<dyn Interceptor>],
+        dispatch: &DispatchContext,
         deps: &Deps,
         stores: &Stores,
     ) -> Result<Vec<ConsumerPlan>, (&'static ComponentDef, MissingDependency)> {
@@ -129,12 +129,15 @@ impl Blueprint {
                 })
                 .collect();
             let engine = engine(component.def.kind, stores, &self.sizes);
+            let mut of_kind = dispatch.clone();
+            of_kind.interceptors.retain(|one| one.applies_to(component.def.kind));
+            let of_kind = Arc::new(of_kind);
             plans.extend(component.consumers(bundle).map(|id| ConsumerPlan {
                 id: Arc::new(id),
                 component: Arc::clone(&value),
                 engine: Arc::clone(&engine),
                 start: component.start,
-                interceptors: interceptors.iter().filter(|one| one.applies_to(component.def.kind)).cloned().collect(),
+                dispatch: Arc::clone(&of_kind),
                 mode: component.mode,
                 wait_for_head: component.wait_for_head,
                 on_start: component.on_start.copied(),

@@ -12,7 +12,7 @@ use super::{Bundle, launch};
 use crate::clock::{Clock, SharedClock, SystemClock};
 use crate::cluster::LeaseRenewal;
 use crate::component::{Component, ComponentDef, Location};
-use crate::consumer::{EngineEvent, Listener};
+use crate::consumer::{DispatchContext, EngineEvent, Listener, Telemetry, Tracer};
 use crate::deps::{Deps, Need};
 use crate::engine::ConsumerEngineConfig;
 use crate::executor::ConsumerExecutor;
@@ -39,7 +39,7 @@ pub struct BundleBuilder {
     pub(super) expected: Vec<(&'static ComponentDef, Location)>,
     pub(super) stores: Vec<(Box<dyn StoreConfig>, Location)>,
     pub(super) executors: Vec<(Arc<dyn ConsumerExecutor>, Location)>,
-    pub(super) interceptors: Vec<Arc<dyn Interceptor>>,
+    pub(super) dispatch: DispatchContext,
     pub(super) listeners: Vec<Listener>,
     pub(super) defaults: Defaults,
     pub(super) for_components: Vec<ForComponent>,
@@ -78,7 +78,7 @@ impl BundleBuilder {
             expected: Vec::new(),
             stores: Vec::new(),
             executors: Vec::new(),
-            interceptors: Vec::new(),
+            dispatch: DispatchContext::default(),
             listeners: Vec::new(),
             defaults: Defaults::default(),
             for_components: Vec::new(),
@@ -162,7 +162,28 @@ impl BundleBuilder {
 
     /// Runs around every attempt of every handler. The first one registered is the outermost.
     pub fn interceptor(mut self, interceptor: impl Interceptor) -> Self {
-        self.interceptors.push(Arc::new(interceptor));
+        self.dispatch.interceptors.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Makes the span of each attempt. Default: [`DebugSpans`](crate::consumer::DebugSpans).
+    pub fn tracer(mut self, tracer: impl Tracer) -> Self {
+        self.dispatch.tracer = Some(Arc::new(tracer));
+        self
+    }
+
+    /// Is told what the engine does, to count it. Default: nobody is, which costs nothing.
+    pub fn telemetry(mut self, telemetry: impl Telemetry) -> Self {
+        self.dispatch.telemetry = Some(Arc::new(telemetry));
+        self
+    }
+
+    /// Tracer, telemetry and interceptors together. What is given in it takes the place of a tracer or telemetry given
+    /// before; its interceptors come behind those given before.
+    pub fn dispatch(mut self, context: DispatchContext) -> Self {
+        self.dispatch.tracer = context.tracer.or(self.dispatch.tracer);
+        self.dispatch.telemetry = context.telemetry.or(self.dispatch.telemetry);
+        self.dispatch.interceptors.extend(context.interceptors);
         self
     }
 

@@ -70,10 +70,9 @@ use tokio::sync::broadcast;
 use crate::clock::SharedClock;
 use crate::cluster::LeaseRenewal;
 use crate::component::Location;
-use crate::consumer::{EngineEvent, EngineEvents};
+use crate::consumer::{DispatchContext, EngineEvent, EngineEvents};
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
-use crate::interceptor::Interceptor;
 use crate::store::StoreConfig;
 
 /// A bundle that passed its launch rules. Nothing of it runs, and nothing is open.
@@ -90,7 +89,7 @@ struct Parts {
     store: Option<Box<dyn StoreConfig>>,
     deps: Deps,
     executors: Vec<Arc<dyn ConsumerExecutor>>,
-    interceptors: Vec<Arc<dyn Interceptor>>,
+    dispatch: DispatchContext,
     events: EngineEvents,
     forget: Vec<(String, u32, Location)>,
     clock: SharedClock,
@@ -112,7 +111,7 @@ impl Bundle {
             store: builder.stores.into_iter().next().map(|(store, _)| store),
             deps: builder.deps,
             executors: builder.executors.into_iter().map(|(executor, _)| executor).collect(),
-            interceptors: builder.interceptors,
+            dispatch: builder.dispatch,
             events: EngineEvents::new(builder.listeners),
             forget: builder.forget,
             clock: builder.clock,

@@ -294,7 +294,7 @@ fn needs(draft: &Draft<'_>) -> Vec<NeedEntry> {
         needs.extend(hooks.chain(handlers).copied().flatten());
     }
     // Neither the bundle nor the store gives the others.
-    needs.retain(|need| !need.is_of_saga() && !need.is_local());
+    needs.retain(|need| !need.is_of_engine() && !need.is_local());
     needs.sort_by_cached_key(|need| (short_type(need.type_name()), need.type_name(), need.type_id()));
     needs.dedup_by_key(|need| need.type_id());
     let from = |need: &Need| {

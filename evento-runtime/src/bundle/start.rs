@@ -143,10 +143,10 @@ async fn begin(
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, mut deps, executors, interceptors, events, clock, renewal, stop_deadline, .. } = parts;
+    let Parts { name, mut deps, executors, dispatch, events, clock, renewal, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
-        .consumer_plans(&name, &executors, &interceptors, &deps, &store.stores)
+        .consumer_plans(&name, &executors, &dispatch, &deps, &store.stores)
         .map_err(|(def, missing)| not_made(&name, def, &missing))?;
     for consumer in &consumers {
         tracing::info!(consumer = %consumer.id, handlers = consumer.handlers.len(), "starting");

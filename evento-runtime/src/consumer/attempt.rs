@@ -11,16 +11,20 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::chain::chain;
 use super::engine::{BindError, Binding};
 use super::plan::{ConsumerPlan, HandlerPlan};
+use super::telemetry::{AttemptInfo, AttemptOutcome, DispatchContext};
 use super::transaction::Transactions;
 use crate::clock::{self, SharedClock};
 use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
 use crate::error::{BoxError, StoreError};
-use crate::interceptor::{Interceptor, Invocation};
+use crate::identity::ConsumerId;
+use crate::interceptor::Invocation;
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
 use crate::policy::HandlerTimeout;
 use crate::source::PreparedEvent;
@@ -75,13 +79,15 @@ pub(crate) type AttemptEnd = Result<Done, Failed>;
 
 /// Calls one handler.
 pub(crate) struct Caller {
+    consumer: Arc<ConsumerId>,
     kind: Kind,
+    executor: Option<String>,
     invoke: Invoke,
     label: String,
     binding: Option<Arc<dyn Binding>>,
     transactions: Option<Transactions>,
     timeout: Option<HandlerTimeout>,
-    interceptors: Arc<[Arc<dyn Interceptor>]>,
+    dispatch: Arc<DispatchContext>,
     classifiers: Arc<[Classifier]>,
     clock: SharedClock,
     warned: AtomicBool,
@@ -96,13 +102,15 @@ impl Caller {
         clock: SharedClock,
     ) -> Self {
         Self {
+            consumer: Arc::clone(&plan.id),
             kind: plan.engine.kind(),
+            executor: handler.executor.as_ref().map(|executor| executor.name().to_owned()),
             invoke: handler.invoke,
             label: handler.label.clone(),
             binding: plan.engine.binding(handler),
             transactions: handler.transactions.clone().map(|store| Transactions { store, lease: lease.clone() }),
             timeout: handler.timeout,
-            interceptors: Arc::clone(&plan.interceptors),
+            dispatch: Arc::clone(&plan.dispatch),
             classifiers,
             clock,
             warned: AtomicBool::new(false),
@@ -119,6 +127,32 @@ impl Caller {
 
     /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
+        let span = self.dispatch.span(&self.info(&context));
+        let told = self.dispatch.telemetry.is_some().then(|| (context.clone(), Instant::now()));
+        if let Some((context, _)) = &told {
+            self.dispatch.tell(|telemetry| telemetry.attempt_started(&self.info(context)));
+        }
+        let end = self.attempt(context).instrument(span).await;
+        if let Some((context, began)) = &told {
+            let (took, outcome) = (began.elapsed(), outcome(&end));
+            self.dispatch.tell(|telemetry| telemetry.attempt_ended(&self.info(context), took, outcome));
+        }
+        end
+    }
+
+    fn info<'a>(&'a self, context: &'a HandlerContext) -> AttemptInfo<'a> {
+        AttemptInfo {
+            consumer: &self.consumer,
+            kind: self.kind,
+            handler: &self.label,
+            executor: self.executor.as_deref(),
+            event: context.event(),
+            attempt: context.attempt(),
+            redriven: context.is_redriven(),
+        }
+    }
+
+    async fn attempt(&self, context: HandlerContext) -> AttemptEnd {
         if let Some(binding) = &self.binding
             && !self.bound(binding.bind(&context)).await?
         {
@@ -159,7 +193,7 @@ impl Caller {
 
     async fn run(&self, context: HandlerContext) -> Result<HandlerResult, Box<dyn Any + Send>> {
         match self.invoke {
-            _ if !self.interceptors.is_empty() => self.intercepted(context).await,
+            _ if !self.dispatch.interceptors.is_empty() => self.intercepted(context).await,
             Invoke::Async(invoke) => match catch_unwind(AssertUnwindSafe(|| invoke(context))) {
                 Ok(future) => Guarded { future: Some(future), caller: self }.await,
                 Err(panic) => Err(panic),
@@ -198,7 +232,7 @@ impl Caller {
                 Invoke::Blocking(invoke) => invoke(context),
             }
         });
-        let future = chain(&self.interceptors, &call, handler);
+        let future = chain(&self.dispatch.interceptors, &call, handler);
         Guarded { future: Some(future), caller: self }.await
     }
 
@@ -221,6 +255,17 @@ impl Caller {
                 "handler blocks its thread between awaits; make it a plain `fn` on a `pooled` executor, or await more often"
             );
         }
+    }
+}
+
+const fn outcome(end: &AttemptEnd) -> AttemptOutcome {
+    match end {
+        Ok(Done { flow: Flow::Continue | Flow::Complete, .. }) => AttemptOutcome::Handled,
+        Ok(Done { flow: Flow::Skip, .. }) => AttemptOutcome::Skipped,
+        Ok(Done { flow: Flow::DeadLetter(_), .. }) => AttemptOutcome::Failed(ErrorClass::Permanent),
+        Ok(Done { flow: Flow::RetryAfter(_), .. }) => AttemptOutcome::Failed(ErrorClass::Ordinary),
+        Err(Failed::Attempt(error)) => AttemptOutcome::Failed(error.class),
+        Err(Failed::Store(_)) => AttemptOutcome::NotMade,
     }
 }
 

@@ -24,6 +24,7 @@ mod processor;
 mod routes;
 mod settle;
 mod status;
+mod telemetry;
 mod transaction;
 mod work;
 
@@ -38,3 +39,4 @@ pub use processor::{ConsumerProcessor, ProcessorConfig};
 pub(crate) use processor::{Ended, Found};
 pub use routes::Routes;
 pub use status::{ConsumerCounters, ConsumerStatus, StallReason, StatusCell, StopPhase};
+pub use telemetry::{AttemptInfo, AttemptOutcome, DebugSpans, DispatchContext, Telemetry, Tracer};

@@ -4,10 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::engine::ConsumerEngine;
+use super::telemetry::DispatchContext;
 use crate::component::{HookDef, Invoke, SagaHandlerDef};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
-use crate::interceptor::Interceptor;
 use crate::policy::{CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::TransactionStore;
 
@@ -22,8 +22,8 @@ pub struct ConsumerPlan {
     pub engine: Arc<dyn ConsumerEngine>,
     /// Where it begins without a checkpoint.
     pub start: StartFrom,
-    /// Around every attempt, outermost first.
-    pub interceptors: Arc<[Arc<dyn Interceptor>]>,
+    /// What accompanies its events.
+    pub dispatch: Arc<DispatchContext>,
     /// For its handlers with an executor.
     pub mode: CheckpointMode,
     /// Whether the bundle's start waits for it.

@@ -154,7 +154,7 @@ pub(crate) mod tests {
             component: Arc::clone(&scope.component),
             engine: Arc::new(Plain),
             start: StartFrom::Beginning,
-            interceptors: Arc::new([]),
+            dispatch: Arc::default(),
             mode: CheckpointMode::Watermark,
             wait_for_head: false,
             on_start: None,

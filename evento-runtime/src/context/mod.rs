@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::deps::{Deps, Need, Provided};
 use crate::event::{EventId, Metadata, Position, StoredEvent};
-use crate::identity::ConsumerId;
+use crate::identity::{ConsumerId, ContextPattern};
 use crate::store::OpenTransaction;
 use crate::sync::{Mutex, lock};
 
@@ -186,7 +186,7 @@ pub trait FromContext: Sized + Send {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be extracted for a hook",
     label = "not something `#[on_start]` or `#[on_reset]` can ask for",
-    note = "a hook may ask for `Dep<T>`"
+    note = "a hook may ask for `Dep<T>`, `ContextPattern` or `ConsumerId`"
 )]
 pub trait FromStart: Sized + Send {
     /// Provided types it asks for; a missing one stops the launch.
@@ -269,6 +269,20 @@ impl FromContext for Position {
 impl FromContext for EventId {
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
         Ok(context.event().id)
+    }
+}
+
+/// The consumer whose hook it is: a component that reads several contexts is a consumer for each of them.
+impl FromStart for ConsumerId {
+    fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency> {
+        Ok((*scope.consumer).clone())
+    }
+}
+
+/// The contexts whose events are about to be handled, or handled again: what an `#[on_reset]` hook clears.
+impl FromStart for ContextPattern {
+    fn from_start(scope: &ConsumerScope) -> Result<Self, MissingDependency> {
+        Ok(scope.consumer.context.clone())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{FromContext, HandlerContext, MissingDependency};
+use crate::deps::Need;
 use crate::error::BoxError;
 use crate::event::{EventId, NewEvent, Timestamp};
 use crate::outcome::HandlerError;
@@ -54,6 +55,8 @@ impl Outbox {
 }
 
 impl FromContext for Outbox {
+    const NEEDS: &'static [Need] = &[Need::engine::<Self>()];
+
     fn from_context(context: &HandlerContext) -> Result<Self, MissingDependency> {
         Ok(Self(context.clone()))
     }

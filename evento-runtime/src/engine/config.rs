@@ -33,6 +33,11 @@ pub struct ProcessorParts {
 /// letters, saga instances and claims are read through the other SPIs, and have to be those that it writes. All that a
 /// lock and a state store share is the epoch.
 ///
+/// What handlers emit, and the timers of sagas, are appended by the state store to a log of its own, in the step that says
+/// that the event was handled. Where that is known to be another log than `events`, a handler with an
+/// [`Outbox`](crate::Outbox) stops the launch (`foreign-outbox`); stores of other makers cannot always
+/// [say](ConsumerStateStore::emits_into).
+///
 /// ```
 /// use evento_runtime::engine::ConsumerEngineConfig;
 /// use evento_runtime::store::{MemoryStore, Store};
@@ -94,6 +99,11 @@ impl StoreConfig for ConsumerEngineConfig {
 
     fn database(&self) -> Option<Need> {
         self.transactions.as_ref().map(|transactions| transactions.database())
+    }
+
+    fn emits_elsewhere(&self) -> bool {
+        let (read, written) = (self.processor.events.log_id(), self.state_store.emits_into());
+        read.is_some() && written.is_some() && read != written
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

@@ -38,6 +38,16 @@ impl StoredEvent {
     pub fn weight(&self) -> usize {
         size_of::<Self>() + self.payload.len() + self.metadata.len()
     }
+
+    /// The metadata value `traceparent`, by which W3C trace context travels, if the producer attached one.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<String> {
+        let mut values: Map<String, Value> = serde_json::from_slice(&self.metadata).ok()?;
+        match values.remove("traceparent") {
+            Some(Value::String(parent)) => Some(parent),
+            _ => None,
+        }
+    }
 }
 
 /// What is recorded about the event at hand, beside its payload. An extractor.

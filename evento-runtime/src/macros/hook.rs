@@ -18,7 +18,8 @@ pub use evento_macros::inject;
 /// `#[on_start(projector = OrderTotals)]`, `saga = ..` or `observer = ..`.
 ///
 /// `async fn (&self, dependency: Dep<T>, …)`, without `&self` for a free function: runs once per component version, before its first event, to create tables
-/// and the like. Its arguments implement [`FromStart`](crate::context::FromStart). It returns nothing, or
+/// and the like. Its arguments implement [`FromStart`](crate::context::FromStart): values that were provided, and which
+/// consumer it is about, since a component is one for each pattern of contexts it reads. It returns nothing, or
 /// `Result<(), E>` with any error that converts into `Box<dyn Error + Send + Sync>`.
 ///
 /// ```
@@ -47,6 +48,10 @@ pub use evento_macros::on_start;
 /// wrote. It must stand being run twice: a crash between it and the first event runs it once more. It takes and
 /// returns what [`#[on_start]`](macro@on_start) does.
 ///
+/// A component that reads several contexts ([`component_contexts`](crate::BundleBuilder::component_contexts)) is a consumer
+/// for each of them, and only one of these goes back: its hook takes a
+/// [`ContextPattern`](crate::identity::ContextPattern) and clears what belongs to that.
+///
 /// ```
 /// use evento_runtime::prelude::*;
 /// # #[derive(Clone)]
@@ -59,8 +64,11 @@ pub use evento_macros::on_start;
 /// #[projector(version = 2)]
 /// impl OrderView {
 ///     #[on_reset]
-///     async fn clear(&self, Dep(db): Dep<Database>) -> Result<(), std::io::Error> {
-///         db.clear("order_view").await
+///     async fn clear(&self, Dep(db): Dep<Database>, contexts: ContextPattern) -> Result<(), std::io::Error> {
+///         match contexts {
+///             ContextPattern::Exact(tenant) => db.clear(&format!("order_view_{tenant}")).await,
+///             _ => db.clear("order_view").await,
+///         }
 ///     }
 ///     # #[event_handler] async fn on(&self, _event: RawEvent) {}
 /// }

@@ -37,6 +37,18 @@ pub struct Batch {
     pub more: bool,
 }
 
+/// Which log it is: equal for two handles of one log, and for no two logs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogId(String);
+
+impl LogId {
+    /// From what no other log has, such as address, database and table.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
 /// Whether a stored position still means something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -135,6 +147,11 @@ pub trait EventSource: Send + Sync + 'static {
 /// A source that takes new events as well.
 #[async_trait]
 pub trait EventStore: EventSource {
+    /// Which log it is. `None`, the default: it cannot say.
+    fn log_id(&self) -> Option<LogId> {
+        None
+    }
+
     /// Stores a prepared batch, wholly or not at all.
     ///
     /// # Errors

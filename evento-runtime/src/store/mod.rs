@@ -33,7 +33,7 @@ use crate::error::StoreError;
 use crate::event::{EventId, Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::outcome::ErrorClass;
-use crate::source::PreparedEvent;
+use crate::source::{LogId, PreparedEvent};
 
 /// The right to work for one consumer, with the epoch that fences its writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,6 +164,11 @@ pub struct Failure {
 pub trait ConsumerStateStore: Send + Sync + 'static {
     /// Whether [`settle`](Self::settle) is one transaction.
     fn atomic(&self) -> bool;
+
+    /// The log that [emitted](Settlement::emitted) events are appended to. `None`, the default: it cannot say.
+    fn emits_into(&self) -> Option<LogId> {
+        None
+    }
 
     /// What is stored; the default state for a consumer never heard of.
     ///

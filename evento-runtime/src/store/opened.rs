@@ -58,6 +58,12 @@ pub trait StoreConfig: Send + Sync + 'static {
         None
     }
 
+    /// Whether what handlers emit would go into another log than the one that is read: then a handler with an
+    /// [`Outbox`](crate::Outbox) stops the launch. Default: `false`, there is one log.
+    fn emits_elsewhere(&self) -> bool {
+        false
+    }
+
     /// Opens it.
     ///
     /// # Errors

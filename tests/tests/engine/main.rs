@@ -31,6 +31,7 @@ mod saturation;
 mod scripted;
 mod steered;
 mod stop;
+mod telemetry;
 mod told;
 mod transacted;
 mod versions;

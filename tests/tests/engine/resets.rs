@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use evento_runtime::consumer::{SeekTo, StallReason};
+use evento_runtime::identity::ConsumerId;
 use evento_runtime::prelude::*;
 use evento_runtime::store::StoreConfig;
 use evento_runtime::{AdminError, Timestamp};
 
-use crate::scripted::{Journal, Made, MemoryStore, append, bundle, settled, stop};
+use crate::scripted::{Journal, Made, MemoryStore, append, append_all, bundle, settled, stop};
 
 /// A read model that can be cleared.
 #[derive(Clone, Default)]
@@ -108,6 +109,57 @@ async fn a_hook_that_fails_is_run_again_before_anything_else_also_by_the_next_pr
     let running = bundle(&store).component(rows.clone()).build().unwrap().start().await.unwrap();
     settled(&running, &last).await;
     assert_eq!(rows.numbers(), (0..10).collect::<Vec<_>>());
+    stop(running).await;
+}
+
+/// Rows of several tenants, each read by a consumer of its own.
+#[derive(Clone, Default)]
+struct Tenants {
+    rows: Journal<(String, u64)>,
+    begun: Journal<String>,
+    cleared: Journal<String>,
+}
+
+#[projector(version = 1)]
+impl Tenants {
+    #[on_start]
+    async fn begin(&self, consumer: ConsumerId) {
+        self.begun.push(consumer.to_string());
+    }
+
+    #[on_reset]
+    async fn clear(&self, contexts: ContextPattern) {
+        self.cleared.push(contexts.to_string());
+        self.rows.keep(|(tenant, _)| !contexts.matches(tenant));
+    }
+
+    #[event_handler]
+    async fn made(&self, event: Made, meta: Metadata) {
+        self.rows.push((meta.context().to_owned(), event.n));
+    }
+}
+
+#[tokio::test]
+async fn a_hook_knows_whose_rows_it_clears() {
+    let (store, tenants) = (MemoryStore::new(), Tenants::default());
+    let of = |tenant: &str, n| NewEvent::from(Made { n }).context(tenant);
+    let last = append_all(&store, [of("a", 1), of("b-1", 2), of("b-2", 3), of("a", 4)]).await;
+    let builder = bundle(&store).component(tenants.clone()).component_contexts::<Tenants>(["a", "b-*"]);
+    let running = builder.build().unwrap().start().await.unwrap();
+    settled(&running, &last).await;
+    let mut begun = tenants.begun.all();
+    begun.sort();
+    assert_eq!(begun, ["b/Tenants v1 [a]", "b/Tenants v1 [b-*]"]);
+    let before = tenants.rows.len();
+    let consumers = running.consumers_of::<Tenants>();
+    let of_b = consumers.iter().find(|consumer| consumer.id().context.matches("b-1")).unwrap();
+    of_b.seek(SeekTo::Start).await.unwrap();
+    settled(&running, &last).await;
+    assert_eq!((before, tenants.cleared.all()), (4, vec!["b-*".to_owned()]));
+    let mut rows = tenants.rows.all();
+    rows.sort();
+    let all = [("a", 1), ("a", 4), ("b-1", 2), ("b-2", 3)];
+    assert_eq!(rows, all.map(|(tenant, n)| (tenant.to_owned(), n)), "the other tenant's rows are gone, or doubled");
     stop(running).await;
 }
 

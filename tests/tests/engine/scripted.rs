@@ -145,6 +145,10 @@ impl<T: Clone> Journal<T> {
         self.0.lock().unwrap().clear();
     }
 
+    pub(crate) fn keep(&self, keep: impl FnMut(&T) -> bool) {
+        self.0.lock().unwrap().retain(keep);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use evento_runtime::CheckpointMode;
 use evento_runtime::bundle::Bundle;
+use evento_runtime::engine::ConsumerEngineConfig;
 use evento_runtime::executor::ConsumerExecutors;
+use evento_runtime::store::MemoryStore;
 
 use crate::fake::Fake;
 use crate::shop::*;
@@ -324,4 +326,27 @@ fn bad_context_and_overlapping_contexts() {
     assert_eq!(problem.message, "`Tenants` is given no context, so it would read nothing");
     assert_eq!(place(&problem), above!(2));
     assert!(orders().register::<Tenants>().component_contexts::<Tenants>(["a", "b*"]).build().is_ok());
+}
+
+#[test]
+fn foreign_outbox() {
+    let (read, written) = (MemoryStore::new(), MemoryStore::new());
+    let config = |state: &MemoryStore| {
+        let mut config = ConsumerEngineConfig::of(&read.store());
+        config.state_store = state.store().stores.state;
+        config
+    };
+    let wiring = |state: &MemoryStore| {
+        Bundle::builder("orders").register::<Emits>().register::<Sequential>().engine(config(state))
+    };
+    let problem = only(wiring(&written), "foreign-outbox");
+    assert_eq!(
+        problem.message,
+        "`Emits::placed` takes `Outbox`, but the state store appends to another log than `memory`"
+    );
+    assert_eq!(place(&problem), "src/emits.rs:8");
+    assert!(help(&problem).starts_with("what it emits would not be read here"), "{problem}");
+    // Another handle of the same log; and where nothing is emitted it does not matter.
+    assert!(wiring(&read.clone()).build().is_ok());
+    assert!(Bundle::builder("orders").register::<Sequential>().engine(config(&written)).build().is_ok());
 }

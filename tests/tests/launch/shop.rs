@@ -10,7 +10,7 @@ use evento_runtime::component::{
 };
 use evento_runtime::context::{FromContext, MissingDependency};
 use evento_runtime::deps::{Deps, Need};
-use evento_runtime::{Associations, CheckpointMode, Event, Flow, RawEvent, StartFrom};
+use evento_runtime::{Associations, CheckpointMode, Event, Flow, Outbox, RawEvent, StartFrom};
 use serde::{Deserialize, Serialize};
 
 use crate::fake::Writer;
@@ -205,6 +205,13 @@ component!(TwoStates, "TwoStates", "src/two.rs", 3, [
     on::<Placed>("placed", "src/two.rs", 8).saga(found_by("order_id", true)).state::<Fulfilment>(),
     on::<Paid>("paid", "src/two.rs", 14).saga(found_by("order_id", false)).state::<OtherState>()
 ], kind: Kind::Saga);
+component!(
+    Emits,
+    "Emits",
+    "src/emits.rs",
+    3,
+    [on::<Placed>("placed", "src/emits.rs", 8).needs(&const { [<Outbox as FromContext>::NEEDS] })]
+);
 component!(
     Strays,
     "Strays",

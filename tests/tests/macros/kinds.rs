@@ -112,7 +112,7 @@ fn a_saga_says_what_its_attributes_say() {
     let [placed, shipped] = def.handlers else { panic!("{:?}", def.handlers) };
     assert_eq!((placed.method, placed.executor, placed.retry, placed.docs), ("placed", None, Some(3), "Begins."));
     assert_eq!(placed.retry_delay, Some(Duration::from_millis(500)));
-    assert!(placed.needs.concat().iter().all(|need| need.is_of_saga()));
+    assert!(placed.needs.concat().iter().all(|need| need.is_of_engine()));
     assert_eq!(placed.needs.len(), 2, "neither the event nor the state is one");
     let (saga, other) = (placed.saga.unwrap(), shipped.saga.unwrap());
     assert_eq!(((saga.init, saga.property), (other.init, other.property)), ((true, "order_id"), (false, "number")));

@@ -100,7 +100,7 @@ fn a_row_says_whose_transaction_and_how_long() {
     let [begun] = free(ExactSteps::DEF)[..] else { panic!() };
     assert_eq!((database(&begun.handler), begun.handler.state.unwrap().type_id), (rows, TypeId::of::<Steps>()));
     assert_eq!(begun.handler.timeout, Some(Duration::from_secs(7_200)));
-    assert!(begun.handler.needs.concat().iter().all(|need| need.is_of_saga()));
+    assert!(begun.handler.needs.concat().iter().all(|need| need.is_of_engine()));
 }
 
 #[tokio::test]

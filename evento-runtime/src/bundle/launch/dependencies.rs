@@ -62,13 +62,13 @@ impl Provided {
         let builder = draft.builder;
         let mut needs: Vec<Need> = builder.provided.iter().map(|(need, _)| *need).collect();
         needs.extend(builder.stores.iter().flat_map(|(store, _)| store.supplies()));
-        let locals = builder.interceptors.iter().flat_map(|interceptor| interceptor.puts()).collect();
+        let locals = builder.dispatch.interceptors.iter().flat_map(|interceptor| interceptor.puts()).collect();
         Self { needs, locals, has_store: !builder.stores.is_empty() }
     }
 
     fn check<'n>(&self, report: &mut Report, who: &str, at: Location, needs: impl Iterator<Item = &'n Need>) {
-        // What only a saga has is the engine's to give; see `only_in_a_saga`.
-        for need in needs.filter(|need| !need.is_of_saga()) {
+        // For what only a saga has, see `only_in_a_saga`.
+        for need in needs.filter(|need| !need.is_of_engine()) {
             if need.is_local() {
                 if !self.locals.iter().any(|put| put.type_id() == need.type_id()) {
                     let wanted = short_type(need.type_name());

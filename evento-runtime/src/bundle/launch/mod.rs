@@ -65,6 +65,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     warning("volatile-store", store::volatile_store),
     warning("few-writers", store::few_writers),
     fault("wrong-database", store::wrong_database),
+    fault("foreign-outbox", store::foreign_outbox),
     fault("bad-setting", settings::bad_setting),
     fault("mode-contradiction", settings::mode_contradiction),
     fault("no-checkpoint-mode", settings::no_checkpoint_mode),

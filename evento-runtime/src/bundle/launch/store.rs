@@ -1,8 +1,11 @@
 //! The store, as far as it is known before it is opened.
 
+use std::any::TypeId;
+
 use crate::bundle::discover::Draft;
 use crate::bundle::report::Report;
 use crate::bundle::text::short_type;
+use crate::context::Outbox;
 
 pub(super) fn no_store(draft: &Draft<'_>, report: &mut Report) {
     let builder = draft.builder;
@@ -51,6 +54,29 @@ pub(super) fn few_writers(draft: &Draft<'_>, report: &mut Report) {
                         store.describe()
                     ));
             }
+        }
+    }
+}
+
+pub(super) fn foreign_outbox(draft: &Draft<'_>, report: &mut Report) {
+    // Several are a fault of their own.
+    let [(store, _)] = draft.builder.stores.as_slice() else { return };
+    if !store.emits_elsewhere() {
+        return;
+    }
+    for (component, handler) in draft.handlers() {
+        let mut needs = handler.def.needs.iter().copied().flatten();
+        if needs.any(|need| need.type_id() == TypeId::of::<Outbox>()) {
+            let (label, store) = (component.label(handler), store.describe());
+            report
+                .add(
+                    handler.def.location,
+                    format!("`{label}` takes `Outbox`, but the state store appends to another log than `{store}`"),
+                )
+                .help(
+                    "what it emits would not be read here: give `events` and `state_store` of one open store to \
+                     `.engine(..)`, or append through a `Dep<T>`",
+                );
         }
     }
 }

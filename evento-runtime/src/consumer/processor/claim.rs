@@ -6,13 +6,15 @@ use tokio::time::Instant;
 use super::delivery::Claim;
 use super::{ConsumerProcessor, Lane, Stage};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
+use crate::event::StoredEvent;
 use crate::executor::Permit;
 use crate::store::ClaimState;
 
 impl ConsumerProcessor {
     /// Settles what was handled before.
-    pub(super) fn pass(&mut self, number: DeliveryNo) {
+    pub(super) fn pass(&mut self, number: DeliveryNo, event: &StoredEvent) {
         self.log.settle(number);
+        self.plan.dispatch.tell(|telemetry| telemetry.settled(&self.plan.id, event));
         self.counters.settled += 1;
         self.counters.skipped += 1;
     }

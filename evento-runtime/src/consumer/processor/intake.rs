@@ -50,6 +50,8 @@ impl ConsumerProcessor {
                 self.store_error = Some(error.to_string());
             }
             FeedEvent::Page(Page { batch, claims, .. }) => {
+                let events = batch.events.len();
+                self.plan.dispatch.tell(|telemetry| telemetry.page_read(&self.plan.id, events));
                 self.take_in(batch, &claims);
                 if self.transient_streak > 0 {
                     self.feed.not_before(Instant::now() + STREAK.backoff(self.transient_streak, fastrand::f64()));
@@ -66,14 +68,14 @@ impl ConsumerProcessor {
             // What was read before is in here already, or settled.
             let Some(number) = self.log.push(&event.position, cover) else { continue };
             if self.completed.remove(&event.position) {
-                self.pass(number);
+                self.pass(number, &event);
                 self.settler.completed(event.position);
                 continue;
             }
             let id = event.id;
             match claims.get(&id) {
                 // Handled already, by an ownership that could not say so in its checkpoint.
-                Some(ClaimState::Done) => self.pass(number),
+                Some(ClaimState::Done) => self.pass(number, &event),
                 claim => {
                     self.enqueue(number, handler, Arc::new(event));
                     self.note_claim(number, claim);

@@ -125,6 +125,7 @@ impl ConsumerProcessor {
         if number < REDRIVEN {
             self.log.settle(number);
             self.counters.settled += 1;
+            self.plan.dispatch.tell(|telemetry| telemetry.settled(&self.plan.id, &delivery.event));
         } else {
             self.redriven -= 1;
             // There may be more than were read at once.
@@ -201,6 +202,8 @@ impl ConsumerProcessor {
                     attempt, class = %error.class, error = error.text, ?delay, "attempt failed");
                 delivery.stage = Stage::Waiting;
                 self.retries.insert((later(delay), number));
+                let (id, event) = (&self.plan.id, &delivery.event);
+                self.plan.dispatch.tell(|telemetry| telemetry.retry_planned(id, &handler.label, event, delay));
             }
             Decision::DeadLetter => {
                 tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,

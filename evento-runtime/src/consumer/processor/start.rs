@@ -173,6 +173,8 @@ impl ConsumerProcessor {
             while !self.asked[lane] && self.dispatch.has_ready(lane) && self.may_start_on(lane) {
                 let executor = Arc::clone(&self.executors[lane]);
                 let Some(Some(permit)) = executor.admit(self.admission()).now_or_never() else { break };
+                let (id, name) = (&self.plan.id, executor.name());
+                self.plan.dispatch.tell(|telemetry| telemetry.permit_awaited(id, name, Duration::ZERO, true));
                 self.start(lane, permit);
             }
         }
@@ -186,7 +188,18 @@ impl ConsumerProcessor {
             }
             self.asked[lane] = true;
             let (executor, admission) = (Arc::clone(&self.executors[lane]), self.admission());
-            self.admissions.push(async move { (lane, executor.admit(admission).await) }.boxed());
+            let plan = Arc::clone(&self.plan);
+            self.admissions.push(
+                async move {
+                    let asked_at = Instant::now();
+                    let permit = executor.admit(admission).await;
+                    let (waited, admitted) = (asked_at.elapsed(), permit.is_some());
+                    let name = executor.name();
+                    plan.dispatch.tell(|telemetry| telemetry.permit_awaited(&plan.id, name, waited, admitted));
+                    (lane, permit)
+                }
+                .boxed(),
+            );
         }
     }
 

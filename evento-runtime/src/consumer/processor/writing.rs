@@ -43,6 +43,8 @@ impl ConsumerProcessor {
                 self.counters.dead_lettered += u64::from(number < REDRIVEN);
                 let position = delivery.event.position.clone();
                 let handler = self.callers[delivery.handler].label().to_owned();
+                let (id, event) = (&self.plan.id, &delivery.event);
+                self.plan.dispatch.tell(|telemetry| telemetry.dead_lettered(id, &handler, event));
                 self.events.tell(&self.plan.id, Happening::DeadLetter { position, handler });
             }
             if let Some(due_at) = self.deliveries.get(&number).and_then(|delivery| delivery.timer) {
@@ -99,6 +101,12 @@ impl ConsumerProcessor {
     }
 
     pub(super) fn note_settled(&mut self, settled: Settled) {
+        let took = self.settler.last_write().elapsed();
+        let result = match &settled {
+            Settled::Stored { .. } => Ok(()),
+            Settled::Failed(error) | Settled::Fenced(error) => Err(error),
+        };
+        self.plan.dispatch.tell(|telemetry| telemetry.checkpoint_written(&self.plan.id, took, result));
         match settled {
             Settled::Stored { mark, deliveries, claimed, fired } => {
                 self.stored(mark, deliveries);

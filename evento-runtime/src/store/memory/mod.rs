@@ -21,7 +21,7 @@ use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, OwnerId};
 use crate::source::memory::Log;
 use crate::source::{
-    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, foreign_position,
 };
 use crate::sync::{Mutex, lock};
 
@@ -104,6 +104,11 @@ impl MemoryStore {
             supplied: Deps::default(),
             close: None,
         }
+    }
+
+    /// As long as it lives, nothing else is where it is.
+    fn log(&self) -> LogId {
+        LogId::new(format!("{NAME} {:p}", Arc::as_ptr(&self.shared)))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Data) -> T) -> T {
@@ -202,6 +207,10 @@ impl EventSource for MemoryStore {
 
 #[async_trait]
 impl EventStore for MemoryStore {
+    fn log_id(&self) -> Option<LogId> {
+        Some(self.log())
+    }
+
     async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
         let appended = self.with(|data| data.log.append(&batch, SystemClock.now()))?;
         if !appended.known {

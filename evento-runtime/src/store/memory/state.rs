@@ -14,6 +14,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{EventId, Position};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
+use crate::source::LogId;
 use crate::store::{Checkpoint, ConsumerLock, ConsumerState, ConsumerStateStore, ErrorHistory, Lease, Settlement};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -65,6 +66,10 @@ impl Default for Kept {
 impl ConsumerStateStore for MemoryStore {
     fn atomic(&self) -> bool {
         true
+    }
+
+    fn emits_into(&self) -> Option<LogId> {
+        Some(self.log())
     }
 
     async fn load(&self, consumer: &ConsumerId) -> Result<ConsumerState, StoreError> {

@@ -15,7 +15,7 @@ use crate::source::Expected;
 use crate::source::sql::known::emitting;
 use crate::source::sql::{number_of, position_of};
 use crate::source::{
-    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, foreign_position,
 };
 use crate::store::LetterFilter;
 use crate::store::sql::statements::Statements;
@@ -92,6 +92,10 @@ impl<S: Server> EventSource for Spi<S> {
 
 #[async_trait]
 impl<S: Server> EventStore for Spi<S> {
+    fn log_id(&self) -> Option<LogId> {
+        Some(self.log())
+    }
+
     async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
         self.0.check_open()?;
         let inner = Arc::clone(&self.0);
@@ -101,6 +105,11 @@ impl<S: Server> EventStore for Spi<S> {
 }
 
 impl<S: Server> Spi<S> {
+    fn log(&self) -> LogId {
+        // The schema or the prefix is in every statement.
+        LogId::new(format!("{} {}", self.0.server.name(), self.0.server.sql().consumers))
+    }
+
     async fn consumers_by(
         &self,
         statement: fn(&Statements) -> &'static str,
@@ -119,6 +128,10 @@ impl<S: Server> Spi<S> {
 impl<S: Server> ConsumerStateStore for Spi<S> {
     fn atomic(&self) -> bool {
         true
+    }
+
+    fn emits_into(&self) -> Option<LogId> {
+        Some(self.log())
     }
 
     async fn load(&self, consumer: &ConsumerId) -> Result<ConsumerState, StoreError> {

@@ -1,5 +1,6 @@
 //! The SPIs, each method a few lines: which connection, and which function of the store code.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::source::Expected;
 use crate::source::sql::known::emitting;
 use crate::source::sql::{append::append, number_of, position_of, sqlite as log};
 use crate::source::{
-    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck, foreign_position,
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, foreign_position,
 };
 use crate::store::sql::{consumer, dead_letter, lock, state};
 use crate::store::{
@@ -108,8 +109,17 @@ impl EventSource for SqliteStore {
     }
 }
 
+/// Of a path that is canonical.
+fn log_id(path: &Path) -> LogId {
+    LogId::new(format!("sqlite {}", path.display()))
+}
+
 #[async_trait]
 impl EventStore for SqliteStore {
+    fn log_id(&self) -> Option<LogId> {
+        Some(log_id(&self.inner.shared.path))
+    }
+
     async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
         self.inner.check_open()?;
         let (shared, now) = (Arc::clone(&self.inner.shared), SystemClock.now());
@@ -131,6 +141,10 @@ impl EventStore for SqliteStore {
 impl ConsumerStateStore for SqliteStore {
     fn atomic(&self) -> bool {
         true
+    }
+
+    fn emits_into(&self) -> Option<LogId> {
+        Some(log_id(&self.inner.shared.path))
     }
 
     async fn load(&self, consumer: &ConsumerId) -> Result<ConsumerState, StoreError> {
