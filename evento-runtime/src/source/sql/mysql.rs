@@ -14,6 +14,7 @@ use crate::source::sql::texts::{Columns, Texts};
 use crate::source::{Batch, EventFilter, FetchLimits};
 use crate::store::sql::mysql::failed;
 use crate::store::sql::names::Names;
+use crate::store::sql::session::tell;
 
 macro_rules! columns {
     () => {
@@ -68,6 +69,7 @@ impl Page {
     ) -> Result<(Batch, bool), StoreError> {
         // The head first: positions are given out in the order of commits, so a page read after it has everything up
         // to it.
+        tell!(name, sql.head);
         let head: i64 =
             sqlx::query_scalar(sql.head).fetch_one(&mut *connection).await.map_err(|error| failed(name, error))?;
         let (by_context, context) = match self.filter.context() {
@@ -76,7 +78,9 @@ impl Page {
             ContextPattern::Prefix(_) | ContextPattern::All => (0, None),
         };
         let names = self.filter.names();
-        let mut query = sqlx::query(sql.pages[usize::from(names.is_some())][by_context]).bind(self.after);
+        let text = sql.pages[usize::from(names.is_some())][by_context];
+        tell!(name, text);
+        let mut query = sqlx::query(text).bind(self.after);
         if let Some(names) = names {
             query = query.bind(names.iter().map(String::as_str).collect::<Vec<_>>().join(",").into_bytes());
         }
@@ -118,6 +122,7 @@ pub(crate) async fn read_exact(
     let mut texts = Texts::default();
     let mut events = Vec::with_capacity(positions.len());
     for position in positions {
+        tell!(name, sql.exact);
         let row = sqlx::query(sql.exact).bind(position).fetch_optional(&mut *connection).await;
         if let Some(row) = row.map_err(|error| failed(name, error))? {
             events.push(event(&mut texts, &row).map_err(|error| failed(name, error))?);

@@ -1,5 +1,7 @@
 //! Reading the log of SQLite: rows straight from sqlx into events.
 
+use std::collections::BTreeSet;
+
 use futures_util::TryStreamExt as _;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
@@ -11,7 +13,7 @@ use crate::identity::ContextPattern;
 use crate::source::sql::position_of;
 use crate::source::sql::texts::{Columns, Texts};
 use crate::source::{Batch, EventFilter, FetchLimits};
-use crate::store::sql::session::Session as _;
+use crate::store::sql::session::{Session as _, tell};
 use crate::store::sql::{SqliteSession, failed};
 
 macro_rules! columns {
@@ -63,7 +65,9 @@ impl Page {
     pub(crate) async fn read(self, session: &mut SqliteSession<'_>) -> Result<Batch, StoreError> {
         let corrupt = session.error(StoreErrorKind::Corrupt);
         let name = corrupt.store();
-        let query = self.query();
+        let sql = self.sql();
+        tell!(&name, sql);
+        let query = self.bind(sqlx::query(sql));
         let mut rows = session.connection().fetch_many(query);
         let mut head = None;
         let mut texts = Texts::default();
@@ -90,32 +94,36 @@ impl Page {
         Ok(Batch { events, read_to, more: full })
     }
 
-    fn query<'q>(&self) -> Query<'q, Sqlite, SqliteArguments> {
-        let names = self.filter.names();
-        let by_names = match names.map(std::collections::BTreeSet::len) {
+    fn sql(&self) -> &'static str {
+        let by_names = match self.filter.names().map(BTreeSet::len) {
             None => 0,
             Some(1) => 1,
             Some(_) => 2,
         };
-        let (by_context, context) = match self.filter.context() {
-            ContextPattern::Exact(context) => (1, Some(context)),
-            ContextPattern::Prefix(prefix) if !prefix.is_empty() => (2, Some(prefix)),
-            ContextPattern::Prefix(_) | ContextPattern::All => (0, None),
+        let by_context = match self.filter.context() {
+            ContextPattern::Exact(_) => 1,
+            ContextPattern::Prefix(prefix) if !prefix.is_empty() => 2,
+            ContextPattern::Prefix(_) | ContextPattern::All => 0,
         };
-        let mut query = sqlx::query(PAGES[by_names][by_context]).bind(self.after);
-        if let Some(names) = names {
+        PAGES[by_names][by_context]
+    }
+
+    fn bind<'q>(&self, query: Query<'q, Sqlite, SqliteArguments>) -> Query<'q, Sqlite, SqliteArguments> {
+        let mut query = query.bind(self.after);
+        if let Some(names) = self.filter.names() {
             query = match names.first() {
                 Some(name) if names.len() == 1 => query.bind(name.clone()),
                 // Names are texts: nothing in them can refuse to be JSON.
                 _ => query.bind(serde_json::to_string(names).unwrap_or_default()),
             };
         }
-        if let Some(context) = context {
-            query = match by_context {
-                1 => query.bind(context.to_string()),
-                _ => query.bind(context.as_bytes().to_vec()).bind(after_prefix(context)),
-            };
-        }
+        query = match self.filter.context() {
+            ContextPattern::Exact(context) => query.bind(context.to_string()),
+            ContextPattern::Prefix(prefix) if !prefix.is_empty() => {
+                query.bind(prefix.as_bytes().to_vec()).bind(after_prefix(prefix))
+            }
+            ContextPattern::Prefix(_) | ContextPattern::All => query,
+        };
         query.bind(i64::try_from(self.limits.events).unwrap_or(i64::MAX))
     }
 }
@@ -149,6 +157,7 @@ pub(crate) async fn read_exact(
     let mut events = Vec::with_capacity(positions.len());
     for chunk in positions.chunks(512) {
         let json = serde_json::to_string(chunk).unwrap_or_default();
+        tell!(&corrupt.store(), SQL);
         let rows = sqlx::query(SQL).bind(json).fetch_all(session.connection()).await;
         for row in rows.map_err(|error| failed(corrupt.store(), error))? {
             events.push(event(&mut texts, &row).map_err(|error| failed(corrupt.store(), error))?);

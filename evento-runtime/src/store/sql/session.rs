@@ -20,6 +20,14 @@ pub(crate) trait Session: Send {
     async fn fetch(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError>;
 }
 
+/// Says which statement a store is about to send: `evento_runtime::sql` at the level of traces.
+macro_rules! tell {
+    ($store:expr, $sql:expr) => {
+        tracing::trace!(target: "evento_runtime::sql", store = &**$store, sql = $sql)
+    };
+}
+pub(crate) use tell;
+
 /// A value to bind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Value<'a> {

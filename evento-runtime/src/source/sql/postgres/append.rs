@@ -12,7 +12,7 @@ use crate::source::sql::known::recognise;
 use crate::source::{Append, Appended, Expected};
 use crate::store::sql::names::Names;
 use crate::store::sql::postgres::{PostgresSession, failed, is_duplicate, now};
-use crate::store::sql::session::{Session as _, Value};
+use crate::store::sql::session::{Session as _, Value, tell};
 use crate::store::sql::statements::Statements;
 
 /// How often a race for a stream is run again.
@@ -146,6 +146,7 @@ async fn try_once(
         Expected::New => Some(0),
         Expected::Version(version) => Some(i64::try_from(version).unwrap_or(i64::MAX)),
     };
+    tell!(name, sql.insert);
     let query = sqlx::query(sql.insert)
         .persistent(prepared)
         .bind(columns.ids)

@@ -14,6 +14,7 @@ use crate::source::sql::texts::{Columns, Texts};
 use crate::source::{Batch, EventFilter, FetchLimits};
 use crate::store::sql::names::Names;
 use crate::store::sql::postgres::failed;
+use crate::store::sql::session::tell;
 
 macro_rules! columns {
     () => {
@@ -79,10 +80,13 @@ impl Page {
             ContextPattern::Prefix(prefix) if !prefix.is_empty() => (2, Some(&**prefix)),
             ContextPattern::Prefix(_) | ContextPattern::All => (0, None),
         };
-        let query = if names.is_none() && context.is_none() {
-            sqlx::query(sql.all).bind(self.after).bind(self.upto)
+        let everything = names.is_none() && context.is_none();
+        let text = if everything { sql.all } else { sql.by_name[by_context] };
+        tell!(name, text);
+        let query = sqlx::query(text).bind(self.after).bind(self.upto);
+        let query = if everything {
+            query
         } else {
-            let query = sqlx::query(sql.by_name[by_context]).bind(self.after).bind(self.upto);
             let query = query.bind(names.clone()).bind(names);
             match context {
                 Some(context) => query.bind(context),
@@ -119,6 +123,7 @@ pub(crate) async fn read_exact(
     sql: &PageSql,
     positions: Vec<i64>,
 ) -> Result<Vec<StoredEvent>, StoreError> {
+    tell!(name, sql.exact);
     let rows = sqlx::query(sql.exact).bind(positions).persistent(prepared).fetch_all(connection).await;
     let mut texts = Texts::default();
     let events = rows.map_err(|error| failed(name, error))?;

@@ -9,7 +9,7 @@ use sqlx::{Row as _, TypeInfo as _, ValueRef as _};
 
 use super::errors::failed;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::store::sql::session::{Cell, Row, Session, Value};
+use crate::store::sql::session::{Cell, Row, Session, Value, tell};
 
 /// A connection at work for the store `name`.
 pub(crate) struct MySqlSession<'c> {
@@ -24,6 +24,7 @@ impl<'c> MySqlSession<'c> {
 
     /// A statement without values.
     pub(crate) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        tell!(self.name, sql);
         let done = sqlx::raw_sql(sql).execute(&mut *self.connection).await;
         done.map(drop).map_err(|error| failed(self.name, error))
     }
@@ -36,11 +37,13 @@ impl Session for MySqlSession<'_> {
     }
 
     async fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        tell!(self.name, sql);
         let done = bind(sql, values).execute(&mut *self.connection).await;
         done.map(|done| done.rows_affected()).map_err(|error| failed(self.name, error))
     }
 
     async fn fetch(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+        tell!(self.name, sql);
         let rows = bind(sql, values).fetch_all(&mut *self.connection).await;
         let rows = rows.map_err(|error| failed(self.name, error))?;
         let row = |row: &MySqlRow| cells(row).map(|cells| Row::new(cells, Arc::clone(self.name)));

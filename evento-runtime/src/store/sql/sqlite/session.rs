@@ -9,7 +9,7 @@ use sqlx::{Row as _, Sqlite, TypeInfo as _, ValueRef as _};
 
 use super::errors::{again, failed};
 use crate::error::{StoreError, StoreErrorKind};
-use crate::store::sql::session::{Cell, Row, Session, Value};
+use crate::store::sql::session::{Cell, Row, Session, Value, tell};
 
 /// A connection at work for the store `name`.
 pub(crate) struct SqliteSession<'c> {
@@ -41,6 +41,7 @@ impl<'c> SqliteSession<'c> {
 
     /// A statement without values: transactions, pragmas.
     pub(crate) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        tell!(self.name, sql);
         let done = sqlx::raw_sql(sql).execute(&mut *self.connection).await;
         done.map(drop).map_err(|error| self.failed(error))
     }
@@ -53,11 +54,13 @@ impl Session for SqliteSession<'_> {
     }
 
     async fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        tell!(self.name, sql);
         let done = bind(sql, values).execute(&mut *self.connection).await;
         done.map(|done| done.rows_affected()).map_err(|error| self.failed(error))
     }
 
     async fn fetch(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+        tell!(self.name, sql);
         let rows = bind(sql, values).fetch_all(&mut *self.connection).await;
         let rows = rows.map_err(|error| self.failed(error))?;
         let row = |row: &SqliteRow| cells(row).map(|cells| Row::new(cells, Arc::clone(self.name)));
