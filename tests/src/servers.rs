@@ -87,7 +87,10 @@ impl Prefix {
 impl Drop for Prefix {
     fn drop(&mut self) {
         use sqlx::Connection as _;
-        const TABLES: [&str; 14] = [
+        const TABLES: [&str; 17] = [
+            "command",
+            "audit",
+            "instance",
             "meta",
             "counter",
             "event",

@@ -297,3 +297,30 @@ pub async fn letters_are_filtered_by_their_error(fixture: Fixture) {
     picked("100% of a_b", &[1]).await;
     picked("100% of a_b ", &[]).await;
 }
+
+/// What was discarded is listed no more, comes back with its next failure, and is deleted by its age.
+pub async fn letters_are_discarded_and_purged(fixture: Fixture) {
+    let (a, b) = (&consumer("A"), &consumer("B"));
+    put(&fixture.store, a, (1..=4).map(|position| letter(position, "bad")).collect()).await;
+    put(&fixture.store, b, vec![letter(1, "bad")]).await;
+    let queue = &fixture.other.stores.dead_letters;
+    queue.request(a, &LetterFilter::at(Position::from_u64(2))).await.unwrap();
+    assert_eq!(queue.discard(a, &LetterFilter::at(Position::from_u64(2))).await.unwrap(), 1);
+    assert_eq!(queue.discard(a, &LetterFilter::all().name("\0")).await.unwrap(), 0);
+    let open =
+        |letters: Vec<DeadLetter>| letters.iter().map(|letter| letter.event.position.clone()).collect::<Vec<_>>();
+    assert_eq!(open(list(&fixture.store, a).await), [1, 3, 4].map(Position::from_u64));
+    assert!(queue.wanted("orders").await.unwrap().is_empty());
+    assert_eq!(queue.discard(a, &LetterFilter::all()).await.unwrap(), 3);
+    assert_eq!(queue.discard(a, &LetterFilter::all()).await.unwrap(), 0);
+    assert_eq!((queue.count(a).await.unwrap(), queue.count(b).await.unwrap()), (0, 1));
+    // Again with its attempts added up, since the row is there.
+    put(&fixture.store, a, vec![letter(3, "worse")]).await;
+    let back = list(&fixture.store, a).await;
+    assert_eq!((back.len(), back[0].attempts, &*back[0].error), (1, 4, "worse"));
+    assert_eq!(queue.purge(a, Timestamp::from_micros(1)).await.unwrap(), 0);
+    assert_eq!(queue.purge(a, Timestamp::from_micros(i64::MAX)).await.unwrap(), 3);
+    assert_eq!((queue.count(a).await.unwrap(), queue.count(b).await.unwrap()), (1, 1));
+    put(&fixture.store, a, vec![letter(4, "bad")]).await;
+    assert_eq!(list(&fixture.store, a).await[1].attempts, 2);
+}

@@ -117,3 +117,15 @@ pub async fn forgetting_what_is_owned_is_refused(fixture: Fixture) {
     assert!(fixture.other.stores.state.forget("orders", "A", 1).await.unwrap() <= 1);
     assert!(stores.state.consumers("orders").await.unwrap().is_empty());
 }
+
+/// Who owns what of a bundle right now.
+pub async fn owners_are_listed(fixture: Fixture) {
+    let (mine, theirs) = (&*fixture.store.stores.lock, &*fixture.other.stores.lock);
+    assert!(mine.owners("orders").await.unwrap().is_empty());
+    let b = theirs.acquire(&consumer_of("orders", "B", 2, "té*"), Epoch(41)).await.unwrap().unwrap();
+    let a = acquire(mine, "A").await.unwrap();
+    mine.acquire(&consumer_of("Orders", "A", 1, "*"), Epoch(0)).await.unwrap().unwrap();
+    assert_eq!(theirs.owners("orders").await.unwrap(), [a.clone(), b.clone()]);
+    mine.release(&a).await.unwrap();
+    assert_eq!(theirs.owners("orders").await.unwrap(), [b]);
+}

@@ -7,7 +7,9 @@ use std::task::{Context, Waker};
 use super::{Fixture, event};
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::ContextPattern;
-use crate::source::{Append, EventFilter, Expected, FetchLimits, MAX_METADATA, MAX_PAYLOAD, PositionCheck, StreamKey};
+use crate::source::{
+    Append, Browse, EventFilter, Expected, FetchLimits, MAX_METADATA, MAX_PAYLOAD, PositionCheck, StreamKey,
+};
 use crate::store::Store;
 use crate::{AppendError, EventId, NewEvent};
 
@@ -440,4 +442,39 @@ pub async fn dropping_an_append_does_not_undo_it(fixture: Fixture) {
     let events = all(&fixture.store).await;
     assert_eq!(events.len(), 20);
     assert_eq!(events.iter().map(|event| event.version.unwrap()).collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>());
+}
+
+/// How much is left, what came last, and the events of one key.
+pub async fn the_log_is_looked_at_from_its_end_and_by_key(fixture: Fixture) {
+    let log = &fixture.other.events;
+    let latest = async |before: Option<&Position>, limit: usize| {
+        log.positions(&Browse::Latest { before: before.cloned() }, limit).await.unwrap()
+    };
+    assert!(latest(None, 10).await.is_empty());
+    assert_eq!(log.count_after(None, 10).await.unwrap(), 0);
+    let keyed = |n: usize| event("E", []).key(if n.is_multiple_of(3) { "ö" } else { "o" }).context("té");
+    append(&fixture.store, (0..9).map(keyed).chain([event("E", []).key("ö")]).collect()).await;
+    let all: Vec<_> = all(&fixture.store).await.into_iter().map(|event| event.position).collect();
+    let backwards: Vec<_> = all.iter().rev().cloned().collect();
+    assert_eq!(latest(None, 100).await, backwards);
+    assert_eq!(latest(None, 3).await, backwards[..3]);
+    assert_eq!(latest(Some(&backwards[2]), 2).await, backwards[3..5]);
+    assert!(latest(Some(&all[0]), 2).await.is_empty());
+    assert_eq!(log.count_after(None, 100).await.unwrap(), 10);
+    assert_eq!(log.count_after(None, 4).await.unwrap(), 4);
+    assert_eq!(log.count_after(Some(&all[6]), 100).await.unwrap(), 3);
+    assert_eq!(log.count_after(all.last(), 100).await.unwrap(), 0);
+    let of_key = async |context: &str, key: &str, after: Option<&Position>, limit: usize| {
+        let which = Browse::Key { context: context.to_owned(), key: key.to_owned(), after: after.cloned() };
+        log.positions(&which, limit).await.unwrap()
+    };
+    let thirds = [&all[0], &all[3], &all[6]].map(Clone::clone);
+    assert_eq!(of_key("té", "ö", None, 10).await, thirds);
+    assert_eq!(of_key("té", "ö", None, 2).await, thirds[..2]);
+    assert_eq!(of_key("té", "ö", Some(&all[0]), 10).await, thirds[1..]);
+    assert_eq!(of_key("default", "ö", None, 10).await, [all[9].clone()]);
+    for (context, key) in [("té", "O"), ("Té", "ö"), ("té", "ö "), ("té", "\0"), ("\0", "ö"), ("' OR 1=1 --", "ö")]
+    {
+        assert!(of_key(context, key, None, 10).await.is_empty(), "{context:?} {key:?}");
+    }
 }

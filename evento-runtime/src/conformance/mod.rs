@@ -18,6 +18,7 @@
     reason = "these are tests"
 )]
 
+pub mod admin;
 pub mod claims;
 pub mod dead_letters;
 pub mod lock;
@@ -73,7 +74,7 @@ impl Fixture {
 /// One case: the SPI and its own name, and what it does.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `log`, `state`, `lock`, `dead_letters`, `sagas`, `timers`, `claims`, `transactions`.
+    /// `log`, `state`, `lock`, `dead_letters`, `sagas`, `timers`, `claims`, `admin`, `transactions`.
     pub spi: &'static str,
     /// What it shows.
     pub name: &'static str,
@@ -163,6 +164,7 @@ macro_rules! __conformance_list {
                 a_point_in_time_is_found,
                 appends_wake,
                 dropping_an_append_does_not_undo_it,
+                the_log_is_looked_at_from_its_end_and_by_key,
             }
             state {
                 an_unknown_consumer_has_the_default_state,
@@ -189,6 +191,7 @@ macro_rules! __conformance_list {
                 one_of_many_contenders_owns,
                 the_one_before_is_fenced,
                 forgetting_what_is_owned_is_refused,
+                owners_are_listed,
             }
             dead_letters {
                 a_letter_comes_back_as_it_was,
@@ -200,6 +203,7 @@ macro_rules! __conformance_list {
                 letters_are_requested_and_resolved,
                 letters_are_filtered,
                 letters_are_filtered_by_their_error,
+                letters_are_discarded_and_purged,
             }
             sagas {
                 an_instance_comes_back_as_it_was,
@@ -235,6 +239,12 @@ macro_rules! __conformance_list {
                 claims_of_others_are_not_seen,
                 many_claims_at_once,
                 claims_are_swept_by_age,
+            }
+            admin {
+                a_command_waits_for_its_answer,
+                the_audit_is_listed_latest_first,
+                instances_come_and_go,
+                what_is_old_is_swept,
             }
         }
     };

@@ -8,8 +8,8 @@ use crate::deps::{Deps, Need};
 use crate::error::StoreError;
 use crate::source::EventStore;
 use crate::store::{
-    ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, Store, StoreConfig, Stores,
-    TransactionStore,
+    AdminStore, ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, Store, StoreConfig,
+    Stores, TransactionStore,
 };
 
 /// What a [processor](crate::consumer::ConsumerProcessor) works with beside what it settles into.
@@ -56,6 +56,8 @@ pub struct ConsumerEngineConfig {
     pub state_store: Arc<dyn ConsumerStateStore>,
     /// Dead letters, as the state store writes them.
     pub dead_event_queue: Arc<dyn DeadEventQueue>,
+    /// What operators ask for.
+    pub admin_store: Arc<dyn AdminStore>,
     /// Transactions for handlers: of the same database as the state store, which knows what they have completed.
     pub transactions: Option<Arc<dyn TransactionStore>>,
     /// Values that the parts provide to handlers.
@@ -76,6 +78,7 @@ impl ConsumerEngineConfig {
             },
             state_store: Arc::clone(&stores.state),
             dead_event_queue: Arc::clone(&stores.dead_letters),
+            admin_store: Arc::clone(&stores.admin),
             transactions: stores.transactions.clone(),
             supplied: store.supplied.clone(),
         }
@@ -107,7 +110,7 @@ impl StoreConfig for ConsumerEngineConfig {
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
-        let Self { processor, state_store, dead_event_queue, transactions, supplied } = *self;
+        let Self { processor, state_store, dead_event_queue, admin_store, transactions, supplied } = *self;
         Ok(Store {
             events: processor.events,
             stores: Stores {
@@ -116,6 +119,7 @@ impl StoreConfig for ConsumerEngineConfig {
                 dead_letters: dead_event_queue,
                 sagas: processor.saga_state_store,
                 claims: processor.dedupe_store,
+                admin: admin_store,
                 transactions,
             },
             supplied,

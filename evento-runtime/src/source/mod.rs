@@ -1,6 +1,7 @@
 //! Where events come from, and where new ones are put.
 
 mod append;
+mod browse;
 mod filter;
 pub(crate) mod memory;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -8,6 +9,7 @@ pub(crate) mod sql;
 
 pub(crate) use append::KnownEvent;
 pub use append::{Append, Appended, Expected, MAX_METADATA, MAX_PAYLOAD, PreparedEvent, StreamKey, WARN_PAYLOAD};
+pub use browse::Browse;
 pub use filter::EventFilter;
 
 use async_trait::async_trait;
@@ -133,6 +135,23 @@ pub trait EventSource: Send + Sync + 'static {
     /// # Errors
     /// The store failed.
     async fn before(&self, time: Timestamp) -> Result<Option<Position>, StoreError>;
+
+    /// How many events follow a position, whoever they are for; at most `limit`, where counting ends.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn count_after(&self, after: Option<&Position>, limit: usize) -> Result<u64, StoreError> {
+        browse::count_by_reading(self, after, limit).await
+    }
+
+    /// The positions of events that a person wants to see, at most `limit`. Without a way of the source's own the log is
+    /// read for it from one end to the other.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn positions(&self, which: &Browse, limit: usize) -> Result<Vec<Position>, StoreError> {
+        browse::by_reading(self, which, limit).await
+    }
 
     /// Whether a stored checkpoint's position belongs to this source.
     ///

@@ -1,5 +1,6 @@
 //! What the engines keep: checkpoints, ownership, dead letters. The SPIs, and the plain data that passes through them.
 
+mod admin;
 mod checkpoint;
 mod claim;
 mod dead_letter;
@@ -10,6 +11,7 @@ mod saga;
 pub mod sql;
 mod transaction;
 
+pub use admin::{AdminStore, AuditRow, CommandAnswer, CommandRow, InstanceRow};
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
 pub use claim::{ClaimState, Claims, DedupeStore};
 pub(crate) use dead_letter::fit_text;
@@ -246,6 +248,14 @@ pub trait ConsumerLock: Send + Sync + 'static {
     /// The store failed; nothing is known.
     async fn renew(&self, leases: &[Lease]) -> Result<Vec<bool>, StoreError>;
 
+    /// Who owns which consumer of a bundle right now, sorted; for people.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn owners(&self, _bundle: &str) -> Result<Vec<Lease>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Gives an ownership back; any number of times, and after it was lost, harmlessly.
     ///
     /// # Errors
@@ -286,6 +296,19 @@ pub trait DeadEventQueue: Send + Sync + 'static {
     /// # Errors
     /// The store failed.
     async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
+
+    /// Resolves unresolved dead letters without handling them: their rows stay, as history, and are listed no more. One
+    /// that is being tried again right now comes back if it fails. Answers how many.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn discard(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError>;
+
+    /// Deletes the rows of dead letters that were resolved before a point in time. Answers how many.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError>;
 
     /// How many unresolved ones a consumer has.
     ///

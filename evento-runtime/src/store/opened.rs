@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, TransactionStore};
+use super::{
+    AdminStore, ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, TransactionStore,
+};
 use crate::deps::{Deps, Need};
 use crate::error::{AppendError, StoreError};
 use crate::event::NewEvent;
@@ -24,6 +26,8 @@ pub struct Stores {
     pub sagas: Arc<dyn SagaStateStore>,
     /// What observers have begun and ended.
     pub claims: Arc<dyn DedupeStore>,
+    /// What operators ask for.
+    pub admin: Arc<dyn AdminStore>,
     /// Transactions for handlers, where the store has such.
     pub transactions: Option<Arc<dyn TransactionStore>>,
 }

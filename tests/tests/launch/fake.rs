@@ -14,8 +14,8 @@ use evento_runtime::source::{
 };
 use evento_runtime::store::{
     Association, Checkpoint, ClaimState, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue,
-    DedupeStore, Lease, LetterFilter, SagaFound, SagaId, SagaInstance, SagaStateStore, Settlement, Store, StoreConfig,
-    StoredDeadLetter, Stores, Timer,
+    DedupeStore, Lease, LetterFilter, MemoryStore, SagaFound, SagaId, SagaInstance, SagaStateStore, Settlement, Store,
+    StoreConfig, StoredDeadLetter, Stores, Timer,
 };
 use tokio::sync::watch;
 
@@ -96,6 +96,7 @@ impl StoreConfig for Fake {
             dead_letters: Arc::clone(&this) as _,
             sagas: Arc::clone(&this) as _,
             claims: Arc::clone(&this) as _,
+            admin: MemoryStore::new().store().stores.admin,
             transactions: None,
         };
         Ok(Store { events: Arc::clone(&this) as _, stores, supplied, close: Some(this) })
@@ -232,6 +233,14 @@ impl DeadEventQueue for Fake {
 
     async fn wanted(&self, _: &str) -> Result<Vec<ConsumerId>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn discard(&self, _: &ConsumerId, _: &LetterFilter) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn purge(&self, _: &ConsumerId, _: Timestamp) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     async fn count(&self, _: &ConsumerId) -> Result<u64, StoreError> {

@@ -305,6 +305,14 @@ impl DeadEventQueue for Spi {
         self.call("wanted", self.0.store.stores.dead_letters.wanted(bundle)).await
     }
 
+    async fn discard(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        self.call("discard", self.0.store.stores.dead_letters.discard(consumer, which)).await
+    }
+
+    async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError> {
+        self.call("purge", self.0.store.stores.dead_letters.purge(consumer, before)).await
+    }
+
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
         self.call("count", self.0.store.stores.dead_letters.count(consumer)).await
     }

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 
 use super::state::Kept;
 use super::{Data, MemoryStore};
+use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
-use crate::event::Position;
+use crate::event::{Position, Timestamp};
 use crate::identity::ConsumerId;
 use crate::store::{DeadEventQueue, DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
 
@@ -13,7 +14,15 @@ use crate::store::{DeadEventQueue, DeadLetter, LetterFilter, MAX_ERROR_TEXT, Sto
 pub(super) struct Letter {
     letter: DeadLetter,
     pub(super) requested: bool,
-    pub(super) resolved: bool,
+    /// When it was handled after all, or discarded.
+    resolved: Option<Timestamp>,
+}
+
+impl Letter {
+    /// It is listed no more.
+    pub(super) const fn resolve(&mut self, now: Timestamp) {
+        (self.resolved, self.requested) = (Some(now), false);
+    }
 }
 
 #[async_trait]
@@ -36,7 +45,7 @@ impl DeadEventQueue for MemoryStore {
             let kept = data.consumers.get_mut(consumer).and_then(|row| row.kept.as_mut());
             let letters = kept.into_iter().flat_map(|kept| kept.letters.values_mut());
             let mut marked = 0;
-            for letter in letters.filter(|letter| !letter.resolved && which.matches(&letter.letter)) {
+            for letter in letters.filter(|letter| letter.resolved.is_none() && which.matches(&letter.letter)) {
                 letter.requested = true;
                 marked += 1;
             }
@@ -58,10 +67,34 @@ impl DeadEventQueue for MemoryStore {
         }))
     }
 
+    async fn discard(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        let now = SystemClock.now();
+        Ok(self.with(|data| {
+            let kept = data.consumers.get_mut(consumer).and_then(|row| row.kept.as_mut());
+            let letters = kept.into_iter().flat_map(|kept| kept.letters.values_mut());
+            let mut discarded = 0;
+            for letter in letters.filter(|letter| letter.resolved.is_none() && which.matches(&letter.letter)) {
+                letter.resolve(now);
+                discarded += 1;
+            }
+            discarded
+        }))
+    }
+
+    async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError> {
+        Ok(self.with(|data| {
+            let Some(kept) = data.consumers.get_mut(consumer).and_then(|row| row.kept.as_mut()) else { return 0 };
+            let there = kept.letters.len();
+            kept.letters.retain(|_, letter| letter.resolved.is_none_or(|at| at >= before));
+            u64::try_from(there - kept.letters.len()).unwrap_or(u64::MAX)
+        }))
+    }
+
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
         Ok(self.with(|data| {
             let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
-            let unresolved = kept.into_iter().flat_map(|kept| kept.letters.values()).filter(|letter| !letter.resolved);
+            let unresolved =
+                kept.into_iter().flat_map(|kept| kept.letters.values()).filter(|letter| letter.resolved.is_none());
             u64::try_from(unresolved.count()).unwrap_or(u64::MAX)
         }))
     }
@@ -76,7 +109,7 @@ fn letters(
 ) -> Vec<StoredDeadLetter> {
     let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
     let letters = kept.into_iter().flat_map(|kept| kept.letters.values());
-    let mut letters: Vec<&Letter> = letters.filter(|letter| !letter.resolved && wanted(letter)).collect();
+    let mut letters: Vec<&Letter> = letters.filter(|letter| letter.resolved.is_none() && wanted(letter)).collect();
     letters.sort_by(|a, b| {
         let (a, b) = (&a.letter.event, &b.letter.event);
         (&a.position, a.id).cmp(&(&b.position, b.id))
@@ -98,6 +131,6 @@ impl Kept {
             letter.attempts = letter.attempts.saturating_add(stored.letter.attempts);
             letter.first_failed_at = stored.letter.first_failed_at;
         }
-        self.letters.insert(letter.event.id, Letter { letter, requested: false, resolved: false });
+        self.letters.insert(letter.event.id, Letter { letter, requested: false, resolved: None });
     }
 }

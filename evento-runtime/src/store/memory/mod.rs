@@ -1,5 +1,6 @@
 //! Everything in memory: for tests, and for what may be forgotten.
 
+mod admin;
 mod claims;
 mod letters;
 mod sagas;
@@ -61,6 +62,7 @@ struct Shared {
 struct Data {
     log: Log,
     consumers: BTreeMap<ConsumerId, Row>,
+    admin: admin::Admin,
 }
 
 const NAME: &str = "memory";
@@ -98,7 +100,8 @@ impl MemoryStore {
                 lock: Arc::clone(&own) as Arc<dyn ConsumerLock>,
                 dead_letters: Arc::clone(&own) as _,
                 sagas: Arc::clone(&own) as _,
-                claims: own,
+                claims: Arc::clone(&own) as _,
+                admin: own,
                 transactions: None,
             },
             supplied: Deps::default(),

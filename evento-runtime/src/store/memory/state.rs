@@ -116,7 +116,7 @@ impl ConsumerStateStore for MemoryStore {
             }
             for event in settlement.resolved {
                 if let Some(letter) = kept.letters.get_mut(&event) {
-                    (letter.resolved, letter.requested) = (true, false);
+                    letter.resolve(SystemClock.now());
                 }
             }
             kept.sagas.change(settlement.sagas);
@@ -217,6 +217,17 @@ impl ConsumerLock for MemoryStore {
                 held.map(|held| held.until = until).is_some()
             };
             leases.iter().map(renew).collect()
+        }))
+    }
+
+    async fn owners(&self, bundle: &str) -> Result<Vec<Lease>, StoreError> {
+        let now = Instant::now();
+        Ok(self.with(|data| {
+            let held = |(id, row): (&ConsumerId, &Row)| {
+                let held = row.held.as_ref().filter(|held| held.until > now && &*id.bundle == bundle)?;
+                Some(Lease { consumer: id.clone(), owner: held.owner, epoch: held.epoch })
+            };
+            data.consumers.iter().filter_map(held).collect()
         }))
     }
 

@@ -75,6 +75,37 @@ pub(crate) async fn request(
     session.execute(sql.request_letters, &values).await
 }
 
+/// Resolves dead letters without handling them. Within a write transaction.
+pub(crate) async fn discard(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+    which: &LetterFilter,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    if fits_nothing(which) {
+        return Ok(0);
+    }
+    let named = Named::new(consumer);
+    let mut values = vec![Value::Int(now.as_micros())];
+    values.extend(named.values());
+    values.extend(meant(which));
+    session.execute(sql.discard_letters, &values).await
+}
+
+/// Deletes what was resolved before.
+pub(crate) async fn purge(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+    before: Timestamp,
+) -> Result<u64, StoreError> {
+    let named = Named::new(consumer);
+    let mut values = named.values().to_vec();
+    values.push(Value::Int(before.as_micros()));
+    session.execute(sql.purge_letters, &values).await
+}
+
 /// Whether a filter asks for a text that no store can hold: what has a NUL was made to fit, or refused, and some
 /// databases take no such text as a value either.
 fn fits_nothing(which: &LetterFilter) -> bool {

@@ -1,6 +1,8 @@
 //! Stores in SQL databases. The store code is written once, over a small private session; a dialect brings its
 //! statements, its errors, and its way to its connections.
 
+pub(crate) mod admin;
+pub(crate) mod browse;
 pub(crate) mod claim;
 pub(crate) mod completion;
 pub(crate) mod consumer;

@@ -10,6 +10,12 @@ pub(crate) struct Statements {
     /// position, micros, position → the last position before the first event that was recorded then or later, of those
     /// up to the position; 0 for none.
     pub(crate) before: &'static str,
+    /// position, limit → how many events follow it, at most so many.
+    pub(crate) count_after: &'static str,
+    /// position, limit → the positions below it, the highest first.
+    pub(crate) latest: &'static str,
+    /// context, key, position, limit → the positions of the key after it, ascending.
+    pub(crate) of_key: &'static str,
 
     /// bundle, component, version, context → id.
     pub(crate) consumer_id: &'static str,
@@ -61,6 +67,10 @@ pub(crate) struct Statements {
     pub(crate) count_letters: &'static str,
     /// bundle, component, version, context; the values of a filter.
     pub(crate) request_letters: &'static str,
+    /// micros; bundle, component, version, context; the values of a filter.
+    pub(crate) discard_letters: &'static str,
+    /// bundle, component, version, context, micros. Deletes those that were resolved before.
+    pub(crate) purge_letters: &'static str,
     /// micros, consumer id, event id.
     pub(crate) resolve_letter: &'static str,
     /// bundle → component, version, context of those with requested dead letters.
@@ -68,6 +78,8 @@ pub(crate) struct Statements {
 
     /// consumer → owner, epoch, expires_at, whether it has expired.
     pub(crate) lease: &'static str,
+    /// bundle → component, version, context, owner, epoch of those that are owned right now.
+    pub(crate) owners: &'static str,
     /// consumer → the highest epoch of its fence.
     pub(crate) fence_epoch: &'static str,
     /// consumer, owner, epoch, milliseconds from now.
@@ -79,6 +91,7 @@ pub(crate) struct Statements {
     pub(crate) timers: TimerStatements,
     pub(crate) claims: ClaimStatements,
     pub(crate) completions: CompletionStatements,
+    pub(crate) admin: AdminStatements,
 }
 
 /// The statements about saga instances.
@@ -160,6 +173,31 @@ pub(crate) struct CompletionStatements {
     pub(crate) list: &'static str,
     /// bundle, component, version.
     pub(crate) forget: &'static str,
+}
+
+/// The statements about commands, audit and instances.
+pub(crate) struct AdminStatements {
+    /// id, consumer, body, micros. Leaves one that is there alone.
+    pub(crate) put_command: &'static str,
+    /// bundle, limit → id, component, version, context, body, asked_at, done, answer, answered_at of those that were not
+    /// answered, oldest first.
+    pub(crate) asked: &'static str,
+    /// bundle, id → the columns of `asked`.
+    pub(crate) command: &'static str,
+    /// done, answer, micros, id. Leaves one that was answered alone.
+    pub(crate) answer: &'static str,
+    /// id, bundle, at, who, origin, action, target, detail, result. One that is there gets the result.
+    pub(crate) put_audit: &'static str,
+    /// bundle, id, limit → the columns of `put_audit` of those below the id, the latest first.
+    pub(crate) audit: &'static str,
+    /// bundle, owner, name, micros, figures. Seen now.
+    pub(crate) beat: &'static str,
+    /// bundle, owner.
+    pub(crate) leave: &'static str,
+    /// bundle → owner, name, started_at, figures, the micros since it was seen.
+    pub(crate) instances: &'static str,
+    /// micros, bundle. Each deletes what is older.
+    pub(crate) sweep: [&'static str; 3],
 }
 
 /// `$row` once, 4, 16 and 64 times between `$before` and `$after`, commas between.

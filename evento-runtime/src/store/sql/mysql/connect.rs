@@ -9,7 +9,10 @@ use crate::store::sql::server::{Server, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../../migrations/mysql/0001_core.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../../migrations/mysql/0001_core.sql"),
+    include_str!("../../../../migrations/mysql/0002_admin.sql"),
+];
 
 /// Several instances may start at once: one of them makes the tables, the others wait here.
 const QUEUE: &str = "SELECT GET_LOCK(CONCAT('evento:', LEFT(SHA1(CONCAT(DATABASE(), '/', ?)), 40)), 60)";

@@ -122,6 +122,7 @@ impl<S: Server> Inner<S> {
                 dead_letters: Arc::clone(&store) as _,
                 sagas: Arc::clone(&store) as _,
                 claims: Arc::clone(&store) as _,
+                admin: Arc::clone(&store) as _,
                 transactions: Some(Arc::clone(&store) as _),
             },
             supplied,

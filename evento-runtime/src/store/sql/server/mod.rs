@@ -2,6 +2,7 @@
 //! session, and its log.
 
 mod acquire;
+mod admin;
 mod inner;
 pub(crate) mod network;
 mod pool;

@@ -15,11 +15,12 @@ use crate::source::Expected;
 use crate::source::sql::known::emitting;
 use crate::source::sql::{number_of, position_of};
 use crate::source::{
-    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, foreign_position,
+    Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck,
+    foreign_position,
 };
 use crate::store::LetterFilter;
 use crate::store::sql::statements::Statements;
-use crate::store::sql::{consumer, dead_letter, state};
+use crate::store::sql::{admin, browse, consumer, dead_letter, state};
 use crate::store::{
     CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, StoredDeadLetter,
 };
@@ -78,6 +79,29 @@ impl<S: Server> EventSource for Spi<S> {
             Box::pin(async move { state::before(&mut *server.session(connection), server.sql(), head, time).await })
         });
         Ok(position_of(find.await?))
+    }
+
+    async fn count_after(&self, after: Option<&Position>, limit: usize) -> Result<u64, StoreError> {
+        let after = match after {
+            Some(after) => number_of(after).ok_or_else(|| foreign_position(self.0.server.name(), after))?,
+            None => 0,
+        };
+        let count = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(
+                async move { browse::count_after(&mut *server.session(connection), server.sql(), after, limit).await },
+            )
+        });
+        count.await
+    }
+
+    async fn positions(&self, which: &Browse, limit: usize) -> Result<Vec<Position>, StoreError> {
+        let which = which.clone();
+        let positions = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(
+                async move { browse::positions(&mut *server.session(connection), server.sql(), &which, limit).await },
+            )
+        });
+        positions.await
     }
 
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
@@ -245,6 +269,14 @@ impl<S: Server> ConsumerLock for Spi<S> {
         Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())
     }
 
+    async fn owners(&self, bundle: &str) -> Result<Vec<Lease>, StoreError> {
+        let bundle = bundle.to_owned();
+        let owners = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move { admin::owners(&mut *server.session(connection), server.sql(), &bundle).await })
+        });
+        owners.await
+    }
+
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         self.0.check_open()?;
         let (lease, known) = (lease.clone(), self.0.number(&lease.consumer));
@@ -299,6 +331,28 @@ impl<S: Server> DeadEventQueue for Spi<S> {
 
     async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
         self.consumers_by(|sql| sql.wanted, bundle).await
+    }
+
+    async fn discard(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        self.0.check_open()?;
+        let (consumer, which, now) = (consumer.clone(), which.clone(), SystemClock.now());
+        let discard = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move {
+                dead_letter::discard(&mut *server.session(connection), server.sql(), &consumer, &which, now).await
+            })
+        });
+        discard.await
+    }
+
+    async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError> {
+        self.0.check_open()?;
+        let consumer = consumer.clone();
+        let purge = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move {
+                dead_letter::purge(&mut *server.session(connection), server.sql(), &consumer, before).await
+            })
+        });
+        purge.await
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {

@@ -2,7 +2,7 @@
 
 use crate::store::sql::names::Names;
 use crate::store::sql::statements::{
-    Chunked, ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements,
+    AdminStatements, Chunked, ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements,
 };
 
 /// Ownership where several may write at once.
@@ -39,6 +39,9 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
     Box::leak(Box::new(Statements {
         events_by_id: several(&sql.events_by_id),
         before: one(sql.before),
+        count_after: one(sql.count_after),
+        latest: one(sql.latest),
+        of_key: one(sql.of_key),
         consumer_id: one(sql.consumer_id),
         insert_consumer: one(sql.insert_consumer),
         consumers: one(sql.consumers),
@@ -61,9 +64,12 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
         letters: one(sql.letters),
         count_letters: one(sql.count_letters),
         request_letters: one(sql.request_letters),
+        discard_letters: one(sql.discard_letters),
+        purge_letters: one(sql.purge_letters),
         resolve_letter: one(sql.resolve_letter),
         wanted: one(sql.wanted),
         lease: one(sql.lease),
+        owners: one(sql.owners),
         fence_epoch: one(sql.fence_epoch),
         put_lease: one(sql.put_lease),
         free_lease: one(sql.free_lease),
@@ -104,6 +110,18 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             clear: one(sql.completions.clear),
             list: one(sql.completions.list),
             forget: one(sql.completions.forget),
+        },
+        admin: AdminStatements {
+            put_command: one(sql.admin.put_command),
+            asked: one(sql.admin.asked),
+            command: one(sql.admin.command),
+            answer: one(sql.admin.answer),
+            put_audit: one(sql.admin.put_audit),
+            audit: one(sql.admin.audit),
+            beat: one(sql.admin.beat),
+            leave: one(sql.admin.leave),
+            instances: one(sql.admin.instances),
+            sweep: sql.admin.sweep.map(one),
         },
     }))
 }

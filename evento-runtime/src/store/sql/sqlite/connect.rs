@@ -15,7 +15,10 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::store::sql::session::Session as _;
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../../migrations/sqlite/0001_core.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../../migrations/sqlite/0001_core.sql"),
+    include_str!("../../../../migrations/sqlite/0002_admin.sql"),
+];
 
 /// The WAL switch is waited for at least so long: many processes may open a new file at once.
 const SWITCHING: Duration = Duration::from_secs(5);

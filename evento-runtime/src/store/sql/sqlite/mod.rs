@@ -1,5 +1,6 @@
 //! The SQLite store: one write connection per file and process, a few readers, leases in rows.
 
+mod admin;
 mod config;
 mod connect;
 mod errors;

@@ -20,9 +20,10 @@ use crate::source::Expected;
 use crate::source::sql::known::emitting;
 use crate::source::sql::{append::append, number_of, position_of, sqlite as log};
 use crate::source::{
-    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, foreign_position,
+    Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck,
+    foreign_position,
 };
-use crate::store::sql::{consumer, dead_letter, lock, state};
+use crate::store::sql::{admin, browse, consumer, dead_letter, lock, state};
 use crate::store::{
     CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, Settlement,
     Store, StoreConfig, StoredDeadLetter,
@@ -98,6 +99,27 @@ impl EventSource for SqliteStore {
             .readers
             .read(move |session| Box::pin(async move { state::before(session, &SQL, i64::MAX, time).await }));
         Ok(position_of(read.await?))
+    }
+
+    async fn count_after(&self, after: Option<&Position>, limit: usize) -> Result<u64, StoreError> {
+        let after = match after {
+            Some(after) => number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
+            None => 0,
+        };
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { browse::count_after(session, &SQL, after, limit).await }));
+        read.await
+    }
+
+    async fn positions(&self, which: &Browse, limit: usize) -> Result<Vec<Position>, StoreError> {
+        let which = which.clone();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { browse::positions(session, &SQL, &which, limit).await }));
+        read.await
     }
 
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
@@ -265,6 +287,15 @@ impl ConsumerLock for SqliteStore {
         Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())
     }
 
+    async fn owners(&self, bundle: &str) -> Result<Vec<Lease>, StoreError> {
+        let bundle = bundle.to_owned();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { admin::owners(session, &SQL, &bundle).await }));
+        read.await
+    }
+
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         self.inner.check_open()?;
         let lease = lease.clone();
@@ -324,6 +355,24 @@ impl DeadEventQueue for SqliteStore {
             .readers
             .read(move |session| Box::pin(async move { consumer::list(session, SQL.wanted, &bundle).await }));
         read.await
+    }
+
+    async fn discard(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
+        self.inner.check_open()?;
+        let (consumer, which, now) = (consumer.clone(), which.clone(), SystemClock.now());
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move { dead_letter::discard(session, &SQL, &consumer, &which, now).await })
+        });
+        work.await
+    }
+
+    async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError> {
+        self.inner.check_open()?;
+        let consumer = consumer.clone();
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move { dead_letter::purge(session, &SQL, &consumer, before).await })
+        });
+        work.await
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {

@@ -2,7 +2,7 @@
 
 use crate::source::sql::append::Appending;
 use crate::store::sql::statements::{
-    ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements, chunked,
+    AdminStatements, ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements, chunked,
 };
 
 /// Milliseconds since 1970 by the clock of the database.
@@ -44,6 +44,14 @@ macro_rules! meant {
     };
 }
 
+/// Commands with the names of their consumers.
+macro_rules! commands {
+    () => {
+        "SELECT c.id, k.component, k.version, k.context, c.body, c.asked_at, c.done, c.answer, c.answered_at \
+         FROM evento_command AS c JOIN evento_consumer AS k ON k.id = c.consumer"
+    };
+}
+
 /// All consumers of one bound bundle.
 macro_rules! of_bundle {
     () => {
@@ -78,6 +86,9 @@ pub(crate) static SQL: Statements = Statements {
     ),
     before: "SELECT coalesce(max(position), 0) FROM evento_event WHERE position <= ? AND position < coalesce((SELECT position \
          FROM evento_event WHERE recorded_at >= ? AND position <= ? ORDER BY position LIMIT 1), 9223372036854775807)",
+    count_after: "SELECT count(*) FROM (SELECT 1 FROM evento_event WHERE position > ? LIMIT ?) AS behind",
+    latest: "SELECT position FROM evento_event WHERE position < ? ORDER BY position DESC LIMIT ?",
+    of_key: "SELECT position FROM evento_event WHERE context = ? AND key = ? AND position > ? ORDER BY position LIMIT ?",
 
     consumer_id: concat!("SELECT id FROM evento_consumer WHERE id = ", consumer!()),
     insert_consumer: "INSERT INTO evento_consumer (bundle, component, version, context) VALUES (?, ?, ?, ?) \
@@ -152,11 +163,22 @@ pub(crate) static SQL: Statements = Statements {
         " AND resolved_at IS NULL"
     ),
     request_letters: concat!("UPDATE evento_dead_letter SET requested = 1 WHERE consumer = ", consumer!(), meant!()),
+    discard_letters: concat!(
+        "UPDATE evento_dead_letter SET requested = 0, resolved_at = ? WHERE consumer = ",
+        consumer!(),
+        meant!()
+    ),
+    purge_letters: concat!("DELETE FROM evento_dead_letter WHERE consumer = ", consumer!(), " AND resolved_at < ?"),
     resolve_letter: "UPDATE evento_dead_letter SET requested = 0, resolved_at = ? WHERE consumer = ? AND event = ?",
     wanted: "SELECT component, version, context FROM evento_consumer \
          WHERE bundle = ? AND id IN (SELECT consumer FROM evento_dead_letter WHERE requested = 1)",
 
     lease: concat!("SELECT owner, epoch, expires_at, expires_at <= ", now!(), " FROM evento_lease WHERE consumer = ?"),
+    owners: concat!(
+        "SELECT k.component, k.version, k.context, l.owner, l.epoch FROM evento_lease AS l \
+         JOIN evento_consumer AS k ON k.id = l.consumer WHERE k.bundle = ? AND l.owner IS NOT NULL AND l.expires_at > ",
+        now!()
+    ),
     fence_epoch: "SELECT epoch FROM evento_fence WHERE consumer = ?",
     put_lease: concat!(
         "INSERT INTO evento_lease (consumer, owner, epoch, expires_at) VALUES (?, ?, ?, ",
@@ -264,6 +286,34 @@ pub(crate) static SQL: Statements = Statements {
         clear: "DELETE FROM evento_completion WHERE consumer = ?",
         list: concat!("SELECT position FROM evento_completion WHERE consumer = ", consumer!(), " ORDER BY position"),
         forget: concat!("DELETE FROM evento_completion WHERE consumer IN ", of_version!()),
+    },
+
+    admin: AdminStatements {
+        put_command: "INSERT INTO evento_command (id, consumer, body, asked_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        asked: concat!(commands!(), " WHERE k.bundle = ? AND c.done IS NULL ORDER BY c.id LIMIT ?"),
+        command: concat!(commands!(), " WHERE k.bundle = ? AND c.id = ?"),
+        answer: "UPDATE evento_command SET done = ?, answer = ?, answered_at = ? WHERE id = ? AND done IS NULL",
+        put_audit: "INSERT INTO evento_audit (id, bundle, at, who, origin, action, target, detail, result) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET result = excluded.result",
+        audit: "SELECT id, bundle, at, who, origin, action, target, detail, result FROM evento_audit \
+             WHERE bundle = ? AND id < ? ORDER BY id DESC LIMIT ?",
+        beat: concat!(
+            "INSERT INTO evento_instance (bundle, owner, name, started_at, figures, seen_at) VALUES (?, ?, ?, ?, ?, ",
+            micros!(),
+            ") ON CONFLICT (bundle, owner) DO UPDATE SET name = excluded.name, \
+             started_at = excluded.started_at, figures = excluded.figures, seen_at = excluded.seen_at"
+        ),
+        leave: "DELETE FROM evento_instance WHERE bundle = ? AND owner = ?",
+        instances: concat!(
+            "SELECT owner, name, started_at, figures, max(",
+            micros!(),
+            " - seen_at, 0) FROM evento_instance WHERE bundle = ? ORDER BY started_at, owner"
+        ),
+        sweep: [
+            concat!("DELETE FROM evento_command WHERE asked_at <= ", micros!(), " - ? AND consumer IN ", of_bundle!()),
+            concat!("DELETE FROM evento_audit WHERE at <= ", micros!(), " - ? AND bundle = ?"),
+            concat!("DELETE FROM evento_instance WHERE seen_at <= ", micros!(), " - ? AND bundle = ?"),
+        ],
     },
 };
 
