@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use super::{MAX_ERROR_TEXT, fit_text};
 use crate::error::StoreError;
 use crate::event::Timestamp;
 use crate::identity::{ConsumerId, OwnerId};
@@ -56,6 +57,25 @@ pub struct AuditRow {
     pub detail: String,
     /// What became of it; empty as long as nobody knows.
     pub result: String,
+}
+
+/// What operators and errors say is made to fit every store, never refused.
+fn fit(text: String) -> String {
+    fit_text(text, MAX_ERROR_TEXT)
+}
+
+impl CommandAnswer {
+    pub(crate) fn fit(self) -> Self {
+        Self { text: fit(self.text), ..self }
+    }
+}
+
+impl AuditRow {
+    pub(crate) fn fit(self) -> Self {
+        let Self { id, bundle, at, who, origin, action, target, detail, result } = self;
+        let [who, origin, action, target, detail, result] = [who, origin, action, target, detail, result].map(fit);
+        Self { id, bundle, at, who, origin, action, target, detail, result }
+    }
 }
 
 /// A running instance of a bundle, as it shows itself.

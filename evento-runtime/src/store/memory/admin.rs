@@ -42,7 +42,7 @@ impl AdminStore for MemoryStore {
     async fn answer(&self, id: Uuid, answer: &CommandAnswer) -> Result<(), StoreError> {
         self.with(|data| {
             if let Some(command) = data.admin.commands.get_mut(&id) {
-                command.answer.get_or_insert_with(|| answer.clone());
+                command.answer.get_or_insert_with(|| answer.clone().fit());
             }
         });
         Ok(())
@@ -55,8 +55,8 @@ impl AdminStore for MemoryStore {
 
     async fn note(&self, row: &AuditRow) -> Result<(), StoreError> {
         self.with(|data| {
-            let stored = data.admin.audit.entry(row.id).or_insert_with(|| row.clone());
-            stored.result.clone_from(&row.result);
+            let stored = data.admin.audit.entry(row.id).or_insert_with(|| row.clone().fit());
+            stored.result = row.clone().fit().result;
         });
         Ok(())
     }

@@ -14,11 +14,6 @@ use crate::event::Timestamp;
 use crate::identity::{ConsumerId, ContextPattern, Epoch, OwnerId};
 use crate::store::{AuditRow, CommandAnswer, CommandRow, InstanceRow, Lease, MAX_ERROR_TEXT, fit_text};
 
-/// Every text of a row is made to fit: an operator's request is hostile like everything else.
-fn fit(text: &str) -> String {
-    fit_text(text.to_owned(), MAX_ERROR_TEXT)
-}
-
 /// Within a write transaction.
 pub(crate) async fn ask(session: &mut dyn Session, sql: &Statements, command: &CommandRow) -> Result<(), StoreError> {
     let consumer = ensure_id(session, sql, &command.consumer).await?;
@@ -84,17 +79,25 @@ pub(crate) async fn answer(
     id: Uuid,
     answer: &CommandAnswer,
 ) -> Result<(), StoreError> {
-    let text = fit(&answer.text);
+    let text = answer.clone().fit().text;
     let (done, at) = (Value::Int(answer.done.into()), Value::Int(answer.at.as_micros()));
     session.execute(sql.admin.answer, &[done, Value::Text(&text), at, Value::Blob(id.as_bytes())]).await?;
     Ok(())
 }
 
 pub(crate) async fn note(session: &mut dyn Session, sql: &Statements, row: &AuditRow) -> Result<(), StoreError> {
-    let texts = [&row.who, &row.origin, &row.action, &row.target, &row.detail, &row.result].map(|text| fit(text));
-    let [who, origin, action, target, detail, result] = texts.each_ref().map(|text| Value::Text(text));
-    let (id, bundle) = (Value::Blob(row.id.as_bytes()), Value::Text(&row.bundle));
-    let values = [id, bundle, Value::Int(row.at.as_micros()), who, origin, action, target, detail, result];
+    let row = row.clone().fit();
+    let values = [
+        Value::Blob(row.id.as_bytes()),
+        Value::Text(&row.bundle),
+        Value::Int(row.at.as_micros()),
+        Value::Text(&row.who),
+        Value::Text(&row.origin),
+        Value::Text(&row.action),
+        Value::Text(&row.target),
+        Value::Text(&row.detail),
+        Value::Text(&row.result),
+    ];
     session.execute(sql.admin.put_audit, &values).await?;
     Ok(())
 }
@@ -132,7 +135,7 @@ pub(crate) async fn beat(
     bundle: &str,
     instance: &InstanceRow,
 ) -> Result<(), StoreError> {
-    let name = fit(&instance.name);
+    let name = fit_text(instance.name.clone(), MAX_ERROR_TEXT);
     let values = [
         Value::Text(bundle),
         Value::Blob(instance.owner.as_uuid().as_bytes()),
