@@ -70,14 +70,14 @@ pub(super) async fn by_reading<S: EventSource + ?Sized>(
 pub(super) async fn count_by_reading<S: EventSource + ?Sized>(
     source: &S,
     after: Option<&Position>,
-    limit: usize,
+    at_most: u64,
 ) -> Result<u64, StoreError> {
-    let (mut after, mut count) = (after.cloned(), 0);
+    let (mut after, mut count) = (after.cloned(), 0_u64);
     loop {
         let batch = source.fetch(after.as_ref(), PAGE, &EventFilter::all()).await?;
-        count += batch.events.len();
-        if count >= limit || !batch.more || batch.read_to.is_none() {
-            return Ok(u64::try_from(count.min(limit)).unwrap_or(u64::MAX));
+        count = count.saturating_add(u64::try_from(batch.events.len()).unwrap_or(u64::MAX));
+        if count >= at_most || !batch.more || batch.read_to.is_none() {
+            return Ok(count.min(at_most));
         }
         after = batch.read_to;
     }

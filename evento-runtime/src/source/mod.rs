@@ -136,12 +136,15 @@ pub trait EventSource: Send + Sync + 'static {
     /// The store failed.
     async fn before(&self, time: Timestamp) -> Result<Option<Position>, StoreError>;
 
-    /// How many events follow a position, whoever they are for; at most `limit`, where counting ends.
+    /// How many events stand after `after` (`None`: from the beginning), whatever their names; counting ends at
+    /// `at_most`. Where lower positions may still appear, those above them count as well.
+    ///
+    /// The default reads them page by page; a source that can count does so.
     ///
     /// # Errors
     /// The store failed.
-    async fn count_after(&self, after: Option<&Position>, limit: usize) -> Result<u64, StoreError> {
-        browse::count_by_reading(self, after, limit).await
+    async fn count_after(&self, after: Option<&Position>, at_most: u64) -> Result<u64, StoreError> {
+        browse::count_by_reading(self, after, at_most).await
     }
 
     /// The positions of events that a person wants to see, at most `limit`. Without a way of the source's own the log is

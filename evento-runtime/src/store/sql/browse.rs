@@ -12,10 +12,13 @@ pub(crate) async fn count_after(
     session: &mut dyn Session,
     sql: &Statements,
     after: i64,
-    limit: usize,
+    at_most: u64,
 ) -> Result<u64, StoreError> {
-    let limit = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-    session.fetch(sql.count_after, &[Value::Int(after), limit]).await?.first().map_or(Ok(0), |row| row.count(0))
+    session
+        .fetch(sql.count_after, &[Value::Int(after), at_most.into()])
+        .await?
+        .first()
+        .map_or(Ok(0), |row| row.count(0))
 }
 
 /// The positions that are meant.

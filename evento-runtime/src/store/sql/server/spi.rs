@@ -81,15 +81,15 @@ impl<S: Server> EventSource for Spi<S> {
         Ok(position_of(find.await?))
     }
 
-    async fn count_after(&self, after: Option<&Position>, limit: usize) -> Result<u64, StoreError> {
+    async fn count_after(&self, after: Option<&Position>, at_most: u64) -> Result<u64, StoreError> {
         let after = match after {
             Some(after) => number_of(after).ok_or_else(|| foreign_position(self.0.server.name(), after))?,
             None => 0,
         };
         let count = self.0.readers.run(Wrap::Bare, move |server, connection| {
-            Box::pin(
-                async move { browse::count_after(&mut *server.session(connection), server.sql(), after, limit).await },
-            )
+            Box::pin(async move {
+                browse::count_after(&mut *server.session(connection), server.sql(), after, at_most).await
+            })
         });
         count.await
     }

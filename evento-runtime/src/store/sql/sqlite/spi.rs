@@ -101,7 +101,7 @@ impl EventSource for SqliteStore {
         Ok(position_of(read.await?))
     }
 
-    async fn count_after(&self, after: Option<&Position>, limit: usize) -> Result<u64, StoreError> {
+    async fn count_after(&self, after: Option<&Position>, at_most: u64) -> Result<u64, StoreError> {
         let after = match after {
             Some(after) => number_of(after).ok_or_else(|| foreign_position(&self.inner.shared.name, after))?,
             None => 0,
@@ -109,7 +109,7 @@ impl EventSource for SqliteStore {
         let read = self
             .inner
             .readers
-            .read(move |session| Box::pin(async move { browse::count_after(session, &SQL, after, limit).await }));
+            .read(move |session| Box::pin(async move { browse::count_after(session, &SQL, after, at_most).await }));
         read.await
     }
 
