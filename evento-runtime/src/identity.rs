@@ -25,6 +25,22 @@ pub const fn is_name(name: &str) -> bool {
     true
 }
 
+/// What this instance is called where nobody says so: `EVENTO_INSTANCE`, else the name of the host with `-` for what
+/// [`NAME_RULE`] does not allow, else `unknown`.
+#[must_use]
+pub fn instance_name() -> String {
+    let said = std::env::var("EVENTO_INSTANCE").ok().filter(|name| !name.is_empty());
+    said.unwrap_or_else(|| {
+        let variable = |name: &str| std::env::var(name).ok();
+        let file = |path: &str| std::fs::read_to_string(path).ok();
+        let names = [variable("HOSTNAME"), file("/proc/sys/kernel/hostname"), file("/etc/hostname")];
+        let host = names.into_iter().chain([variable("COMPUTERNAME"), variable("HOST")]).flatten();
+        let name = host.map(|name| name.trim().to_owned()).find(|name| !name.is_empty());
+        let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+        name.map_or_else(|| "unknown".to_owned(), |name| name.chars().take(100).map(fits).collect())
+    })
+}
+
 /// What a key or a context may be.
 pub const KEY_RULE: &str = "1 to 255 bytes of UTF-8 without NUL";
 

@@ -78,6 +78,7 @@ pub mod interceptor;
 mod link;
 #[cfg(feature = "macros")]
 mod macros;
+pub mod observe;
 pub mod outcome;
 pub mod policy;
 pub mod prelude;

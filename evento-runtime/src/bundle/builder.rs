@@ -31,6 +31,7 @@ pub const DEFAULT_STOP_DEADLINE: Duration = Duration::from_secs(30);
 pub struct BundleBuilder {
     pub(super) name: String,
     pub(super) at: Location,
+    pub(super) instance: Option<(String, Location)>,
     pub(super) discover: Option<Location>,
     pub(super) modules: Vec<(String, Location)>,
     pub(super) given: Vec<Given>,
@@ -70,6 +71,7 @@ impl BundleBuilder {
         Self {
             name,
             at: here(),
+            instance: None,
             discover: None,
             modules: Vec::new(),
             given: Vec::new(),
@@ -88,6 +90,15 @@ impl BundleBuilder {
             stop_deadline: DEFAULT_STOP_DEADLINE,
             registry: None,
         }
+    }
+
+    /// What this instance is called in metrics, on pages and in the audit; one process or machine among those that run
+    /// this bundle. Default: `EVENTO_INSTANCE`, else the name of the host. It decides nothing: ownership goes by a random
+    /// identity of its own.
+    #[track_caller]
+    pub fn instance(mut self, name: impl Into<String>) -> Self {
+        self.instance = Some((name.into(), here()));
+        self
     }
 
     /// Takes in every annotated component that is linked into the binary.

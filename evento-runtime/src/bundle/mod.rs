@@ -73,6 +73,7 @@ use crate::component::Location;
 use crate::consumer::{DispatchContext, EngineEvent, EngineEvents};
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
+use crate::identity::instance_name;
 use crate::store::StoreConfig;
 
 /// A bundle that passed its launch rules. Nothing of it runs, and nothing is open.
@@ -85,6 +86,7 @@ pub struct Bundle {
 /// What a launch uses up.
 struct Parts {
     name: Arc<str>,
+    instance: Arc<str>,
     at: Location,
     store: Option<Box<dyn StoreConfig>>,
     deps: Deps,
@@ -107,6 +109,7 @@ impl Bundle {
     fn new(builder: BundleBuilder, blueprint: Blueprint) -> Self {
         let parts = Parts {
             name: builder.name.into(),
+            instance: builder.instance.map_or_else(instance_name, |(name, _)| name).into(),
             at: builder.at,
             store: builder.stores.into_iter().next().map(|(store, _)| store),
             deps: builder.deps,

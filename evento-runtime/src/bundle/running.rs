@@ -1,6 +1,7 @@
 //! A bundle that runs.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
@@ -22,6 +23,7 @@ use crate::store::Store;
 #[must_use = "dropping a running bundle stops it"]
 pub struct Running {
     pub(super) name: String,
+    pub(super) instance: Arc<str>,
     pub(super) store: Store,
     pub(super) warnings: Vec<Problem>,
     pub(super) supervisor: EngineSupervisor,
@@ -30,6 +32,18 @@ pub struct Running {
 }
 
 impl Running {
+    /// The name of the bundle.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What this instance is called; see [`BundleBuilder::instance`](super::BundleBuilder::instance).
+    #[must_use]
+    pub const fn instance(&self) -> &Arc<str> {
+        &self.instance
+    }
+
     /// The open store, to append events to.
     #[must_use]
     pub const fn store(&self) -> &Store {

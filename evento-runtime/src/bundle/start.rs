@@ -143,7 +143,7 @@ async fn begin(
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, mut deps, executors, dispatch, events, clock, renewal, stop_deadline, .. } = parts;
+    let Parts { name, instance, mut deps, executors, dispatch, events, clock, renewal, stop_deadline, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
         .consumer_plans(&name, &executors, &dispatch, &deps, &store.stores)
@@ -166,7 +166,7 @@ async fn begin(
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;
     warnings.extend(connected);
-    Ok(Running { name: name.to_string(), store, warnings, supervisor, stop_deadline })
+    Ok(Running { name: name.to_string(), instance, store, warnings, supervisor, stop_deadline })
 }
 
 async fn forget(parts: &Parts, store: &Store) -> Result<(), StoreError> {

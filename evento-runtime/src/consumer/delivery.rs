@@ -43,6 +43,8 @@ pub struct Mark(u64);
 #[derive(Debug, Clone)]
 pub struct DeliveryLog {
     next: DeliveryNo,
+    /// The highest number started, or settled without.
+    begun: DeliveryNo,
     open: BTreeMap<DeliveryNo, Entry>,
     /// Open positions of the stored checkpoint that are not read back yet: open all the same.
     unread: BTreeSet<Position>,
@@ -62,6 +64,7 @@ impl DeliveryLog {
     pub fn resume(checkpoint: &Checkpoint) -> Self {
         Self {
             next: 1,
+            begun: 0,
             open: BTreeMap::new(),
             unread: checkpoint.open.iter().cloned().collect(),
             read_to: checkpoint.watermark.clone(),
@@ -103,6 +106,7 @@ impl DeliveryLog {
             return;
         }
         entry.started = true;
+        self.begun = self.begun.max(number);
         if self.reach.as_ref().is_none_or(|reach| entry.position > *reach) {
             self.reach = Some(entry.position.clone());
         }
@@ -115,6 +119,7 @@ impl DeliveryLog {
     /// Nothing more has to be stored for it but the checkpoint. Also without having started: skipped by rule.
     pub fn settle(&mut self, number: DeliveryNo) {
         let Some(entry) = self.open.remove(&number) else { return };
+        self.begun = self.begun.max(number);
         if entry.is_covered() {
             return;
         }
@@ -178,6 +183,12 @@ impl DeliveryLog {
     #[must_use]
     pub fn open_len(&self) -> usize {
         self.open.len()
+    }
+
+    /// How far the watermark trails: deliveries from the oldest open one to the highest started.
+    #[must_use]
+    pub fn watermark_lag(&self) -> u64 {
+        self.oldest().map_or(0, |oldest| (self.begun + 1).saturating_sub(oldest))
     }
 
     /// Deliveries covered since the stored checkpoint was computed.

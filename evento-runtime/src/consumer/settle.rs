@@ -116,6 +116,8 @@ pub(crate) struct Settler {
     failures: u32,
     not_before: Option<Instant>,
     last_write: Instant,
+    /// When a write was last known to be stored.
+    stored_at: Instant,
 }
 
 impl Settler {
@@ -138,6 +140,7 @@ impl Settler {
             failures: 0,
             not_before: None,
             last_write: Instant::now(),
+            stored_at: Instant::now(),
         }
     }
 
@@ -211,6 +214,11 @@ impl Settler {
         self.last_write
     }
 
+    /// When it was last written; before that, when the ownership began.
+    pub(crate) const fn stored_at(&self) -> Instant {
+        self.stored_at
+    }
+
     /// What the store holds, as far as this ownership knows.
     pub(crate) const fn stored(&self) -> &Checkpoint {
         &self.stored
@@ -253,6 +261,7 @@ impl Settler {
             Ok(()) => {
                 self.failures = 0;
                 self.not_before = None;
+                self.stored_at = Instant::now();
                 self.stored = write.checkpoint;
                 Settled::Stored {
                     mark: write.mark,

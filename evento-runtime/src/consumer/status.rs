@@ -1,8 +1,10 @@
 //! What a consumer shows of itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::event::{Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch};
@@ -54,6 +56,41 @@ pub enum StallReason {
     },
 }
 
+impl StallReason {
+    /// What [`name`](Self::name) may answer.
+    pub const NAMES: &[&str] = &[
+        "caught-up",
+        "standby",
+        "paused",
+        "window-full",
+        "no-permit",
+        "inline-barrier",
+        "backing-off",
+        "store",
+        "lease-lost",
+        "handler-over-time",
+        "loop-restarts",
+    ];
+
+    /// The reason without what belongs to the moment: for metrics and machines.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::CaughtUp => "caught-up",
+            Self::Standby => "standby",
+            Self::Paused => "paused",
+            Self::WindowFull => "window-full",
+            Self::NoPermit { .. } => "no-permit",
+            Self::InlineBarrier => "inline-barrier",
+            Self::BackingOff => "backing-off",
+            Self::Store { .. } => "store",
+            Self::LeaseLost => "lease-lost",
+            Self::HandlerOverTime { .. } => "handler-over-time",
+            Self::LoopRestarts { .. } => "loop-restarts",
+        }
+    }
+}
+
 impl std::fmt::Display for StallReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -88,6 +125,8 @@ pub struct ConsumerCounters {
     pub failed: u64,
     /// Of those: for want of something outside.
     pub transient: u64,
+    /// Attempts that were failed and are made again.
+    pub retried: u64,
     /// Waits for a permit that ended without one. The figure to alert on.
     pub rejected: u64,
     /// Checkpoints stored.
@@ -112,6 +151,12 @@ pub struct ConsumerStatus {
     pub read_to: Option<Position>,
     /// The first event that was read and is not settled.
     pub oldest_open: Option<Position>,
+    /// When the store took it, by the store's clock.
+    pub oldest_recorded_at: Option<Timestamp>,
+    /// How far the watermark trails what was started: deliveries from the oldest open one to the highest started.
+    pub watermark_lag: u64,
+    /// When a checkpoint was last stored by this ownership; before that, when it began.
+    pub stored_at: Option<Instant>,
     /// Handlers that run.
     pub in_flight: usize,
     /// Deliveries read and not settled.
@@ -136,12 +181,22 @@ impl ConsumerStatus {
             reach: None,
             read_to: None,
             oldest_open: None,
+            oldest_recorded_at: None,
+            watermark_lag: 0,
+            stored_at: None,
             in_flight: 0,
             open: 0,
             exposure: 0,
             counters: ConsumerCounters::default(),
             errors: Arc::default(),
         }
+    }
+
+    /// How long ago the store took the oldest event that is read and not settled; nothing where there is none, or
+    /// where the store's clock is ahead of `now`.
+    #[must_use]
+    pub fn behind(&self, now: Timestamp) -> Duration {
+        self.oldest_recorded_at.map_or(Duration::ZERO, |at| now.since(at))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::consumer::{ConsumerStatus, SeekTo, StatusCell};
 use crate::error::{AdminError, StoreError};
 use crate::event::Position;
 use crate::identity::ConsumerId;
+use crate::source::EventSource;
 use crate::store::{LetterFilter, StoredDeadLetter, Stores};
 use crate::task::Tasks;
 
@@ -29,6 +30,8 @@ pub struct ConsumerHandle {
     pub(super) desired: Desired,
     pub(super) stores: Stores,
     pub(super) tasks: Tasks,
+    pub(super) executors: Arc<[String]>,
+    pub(super) source: Arc<dyn EventSource>,
     /// Whether some of its events are covered once they have started.
     pub(super) covers_at_start: bool,
 }
@@ -44,6 +47,12 @@ impl ConsumerHandle {
     #[must_use]
     pub fn status(&self) -> ConsumerStatus {
         self.status.get()
+    }
+
+    /// The executors that its handlers name, each once; empty for a plain loop.
+    #[must_use]
+    pub fn executors(&self) -> &[String] {
+        &self.executors
     }
 
     /// Begins nothing more until [`resume`](Self::resume), here or in whichever instance owns it, also after a

@@ -12,7 +12,9 @@ use super::hooks::Hook;
 use super::moving::{Moved, move_to};
 use crate::cluster::{HeldLease, Keeper};
 use crate::consumer::command::{Desk, Reply};
-use crate::consumer::{ConsumerProcessor, Ended, Found, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase};
+use crate::consumer::{
+    ConsumerProcessor, ConsumerStatus, Ended, Found, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase,
+};
 use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::policy::{RetryPolicy, StartFrom};
@@ -140,7 +142,8 @@ impl Ownership {
 
     fn show_standby(&self, state: &ConsumerState) {
         self.config.status.update(|status| {
-            status.reason = Some(StallReason::Standby);
+            let (counters, errors) = (status.counters, Arc::clone(&status.errors));
+            *status = ConsumerStatus { counters, errors, ..ConsumerStatus::new(Arc::clone(&status.consumer)) };
             if let Some(checkpoint) = &state.checkpoint {
                 status.watermark.clone_from(&checkpoint.watermark);
                 status.reach.clone_from(&checkpoint.reach);

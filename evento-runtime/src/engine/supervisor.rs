@@ -86,7 +86,7 @@ pub struct EngineSupervisor {
     bundle: String,
     store: Store,
     consumers: Vec<Running>,
-    executors: Vec<Arc<dyn ConsumerExecutor>>,
+    executors: Arc<[Arc<dyn ConsumerExecutor>]>,
     stop: StopSignals,
     events: EngineEvents,
     tasks: Tasks,
@@ -147,6 +147,8 @@ impl EngineSupervisor {
                 let (commands, desk) = command::channel();
                 let handle = ConsumerHandle {
                     id: Arc::clone(&processor.plan.id),
+                    executors: executor_names(&processor.plan),
+                    source: Arc::clone(&processor.source),
                     status,
                     commands,
                     desired,
@@ -163,7 +165,7 @@ impl EngineSupervisor {
             bundle: config.bundle,
             store: config.store,
             consumers,
-            executors: config.executors,
+            executors: config.executors.into(),
             stop,
             events,
             tasks,
@@ -217,6 +219,12 @@ impl EngineSupervisor {
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
         self.events.subscribe()
+    }
+
+    /// The executors of the bundle. Shared with nobody else: who holds it weakly sees when the bundle is gone.
+    #[must_use]
+    pub const fn executors(&self) -> &Arc<[Arc<dyn ConsumerExecutor>]> {
+        &self.executors
     }
 
     /// How many tasks the engines have spawned so far.
@@ -294,6 +302,17 @@ impl Drop for EngineSupervisor {
             self.stop.tell(StopPhase::Abandon);
         }
     }
+}
+
+/// The executors that handlers of a consumer name, each once, in the order of the handlers.
+fn executor_names(plan: &ConsumerPlan) -> Arc<[String]> {
+    let mut names: Vec<String> = Vec::new();
+    for executor in plan.handlers.iter().filter_map(|handler| handler.executor.as_ref()) {
+        if !names.iter().any(|known| known == executor.name()) {
+            names.push(executor.name().to_owned());
+        }
+    }
+    names.into()
 }
 
 /// Collects what ends before `until`; the rest stays.

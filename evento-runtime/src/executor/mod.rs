@@ -146,6 +146,9 @@ pub struct ExecutorStats {
     pub rejected: u64,
     /// Works that ended.
     pub completed: u64,
+    /// Of those: dropped before their end, because the runtime they were on ended. Handlers that fail are not among
+    /// them.
+    pub failed: u64,
     /// The most permits in use at once.
     pub peak: usize,
 }

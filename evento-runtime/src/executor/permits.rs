@@ -131,6 +131,7 @@ impl<T> Tickets<T> {
 pub(super) struct Permits {
     pub(super) tickets: Mutex<Tickets<oneshot::Sender<Permit>>>,
     completed: AtomicU64,
+    failed: AtomicU64,
     /// Turns true once the pool is closed and every permit is back.
     idle: watch::Sender<bool>,
     this: Weak<Self>,
@@ -141,6 +142,7 @@ impl Permits {
         Arc::new_cyclic(|this| Self {
             tickets: Mutex::new(Tickets::new(capacity)),
             completed: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
             idle: watch::Sender::new(false),
             this: Weak::clone(this),
         })
@@ -200,17 +202,19 @@ impl Permits {
             admitted: tickets.admitted,
             rejected: tickets.rejected,
             completed: self.completed.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
             peak: tickets.peak,
         }
     }
 
     /// What an executor runs: the work, with its permit held to the end, whatever the end is.
     pub(super) fn spend(self: &Arc<Self>, permit: Permit, work: Work) -> impl Future<Output = ()> + Send + 'static {
-        let spending = Spending { pool: Arc::clone(self), work: Some(work.future), permit: Some(permit) };
+        let spending = Spending { pool: Arc::clone(self), work: Some(work.future), ended: false, permit: Some(permit) };
         async move {
             let mut spending = spending;
             if let Some(work) = spending.work.as_mut() {
                 work.await;
+                spending.ended = true;
             }
         }
     }
@@ -284,12 +288,17 @@ impl Drop for Ticket<'_> {
 struct Spending {
     pool: Arc<Permits>,
     work: Option<futures_util::future::BoxFuture<'static, ()>>,
+    /// Whether the work came to its end.
+    ended: bool,
     permit: Option<Permit>,
 }
 
 impl Drop for Spending {
     fn drop(&mut self) {
         self.work = None;
+        if !self.ended {
+            self.pool.failed.fetch_add(1, Ordering::Relaxed);
+        }
         self.pool.completed.fetch_add(1, Ordering::Relaxed);
         self.permit = None;
     }

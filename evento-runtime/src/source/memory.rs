@@ -101,6 +101,11 @@ impl Log {
         before.last().map(|event| event.position.clone())
     }
 
+    pub(crate) fn count_after(&self, after: Option<&Position>, at_most: u64) -> u64 {
+        let from = after.map_or(0, |after| self.events.partition_point(|event| event.position <= *after));
+        u64::try_from(self.events.len() - from).unwrap_or(u64::MAX).min(at_most)
+    }
+
     pub(crate) fn validate(&self, position: &Position) -> PositionCheck {
         PositionCheck::of_number(position, self.head().as_ref())
     }

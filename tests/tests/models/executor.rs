@@ -17,6 +17,7 @@ pub(crate) struct ExecutorStats {
     pub(crate) admitted: u64,
     pub(crate) rejected: u64,
     pub(crate) completed: u64,
+    pub(crate) failed: u64,
     pub(crate) peak: usize,
 }
 

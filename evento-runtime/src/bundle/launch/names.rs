@@ -16,6 +16,9 @@ pub(super) fn bad_name(draft: &Draft<'_>, report: &mut Report) {
         }
     };
     check("a bundle", &builder.name, builder.at);
+    if let Some((instance, at)) = &builder.instance {
+        check("an instance", instance, *at);
+    }
     for (executor, at) in &builder.executors {
         check("an executor", executor.name(), *at);
     }

@@ -198,6 +198,7 @@ impl ConsumerProcessor {
         self.errors_changed = true;
         match decision {
             Decision::Retry(delay) => {
+                self.counters.retried += 1;
                 tracing::debug!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
                     attempt, class = %error.class, error = error.text, ?delay, "attempt failed");
                 delivery.stage = Stage::Waiting;

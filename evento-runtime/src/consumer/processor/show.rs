@@ -18,6 +18,8 @@ impl ConsumerProcessor {
             let what = stalls.map_or(Happening::Resumed, |reason| Happening::Stalled { reason: reason.clone() });
             self.events.tell(&self.plan.id, what);
         }
+        let oldest = self.log.oldest().and_then(|number| self.deliveries.get(&number));
+        let oldest_recorded_at = oldest.map(|delivery| delivery.event.recorded_at);
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
             status.reason = reason;
@@ -25,6 +27,9 @@ impl ConsumerProcessor {
             status.reach = self.log.reach().cloned();
             status.read_to = self.log.read_to().cloned();
             status.oldest_open = self.log.oldest_position().cloned();
+            status.oldest_recorded_at = oldest_recorded_at;
+            status.watermark_lag = self.log.watermark_lag();
+            status.stored_at = Some(self.settler.stored_at());
             status.in_flight = self.in_flight;
             status.open = self.log.open_len();
             status.exposure = self.log.exposure();

@@ -199,6 +199,13 @@ impl EventSource for MemoryStore {
         Ok(self.with(|data| data.log.before(time)))
     }
 
+    async fn count_after(&self, after: Option<&Position>, at_most: u64) -> Result<u64, StoreError> {
+        if let Some(foreign) = after.filter(|after| after.as_u64().is_none()) {
+            return Err(foreign_position(NAME, foreign));
+        }
+        Ok(self.with(|data| data.log.count_after(after, at_most)))
+    }
+
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
         Ok(self.with(|data| data.log.validate(position)))
     }

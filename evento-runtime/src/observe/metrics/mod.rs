@@ -1,0 +1,114 @@
+//! Metrics of a bundle in the text format of Prometheus.
+//!
+//! ```no_run
+//! # async fn f(running: evento_runtime::Running) {
+//! let metrics = running.metrics();
+//! // For each scrape, answered with `Metrics::CONTENT_TYPE`:
+//! let text = metrics.scrape().await;
+//! # }
+//! ```
+//!
+//! Names follow Micrometer's spelling: `evento.consumer.executor.in.flight` is `evento_consumer_executor_in_flight`, and
+//! counters end in `_total`. Labels are `bundle` and `instance`, then `executor`, or `consumer` and `component`; their
+//! values are names of the bundle's own wiring, never something that an event brought along. A bundle without executors
+//! has no `evento_consumer_executor_` and no `evento_consumer_async_` series.
+//!
+//! Alert on `evento_consumer_executor_rejected_total` (an executor is too small), on
+//! `evento_consumer_dead_letters` above 0, and on `evento_consumer_lag_seconds`; the reason why a consumer stands is in
+//! `evento_consumer_stalled`. `dashboards/evento.json` beside the sources of this crate is a dashboard for Grafana.
+
+mod collector;
+mod families;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt as _, join_all};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::prometheus_text;
+use prometheus_client::registry::Registry;
+
+use self::collector::Snapshots;
+use crate::bundle::Running;
+use crate::engine::{ConsumerHandle, Lag};
+use crate::sync::{Mutex, lock};
+
+/// How long a scrape waits for the store.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The metrics of one running bundle. Cheap to clone.
+///
+/// Each bundle has a registry of its own: two in one process do not mix, and once the bundle has stopped there is nothing
+/// left to show.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    snapshots: Arc<Snapshots>,
+    measuring: Arc<Mutex<Option<Measuring>>>,
+}
+
+type Measuring = BoxFuture<'static, Vec<Option<Lag>>>;
+
+impl Metrics {
+    /// What the text is, for the header `Content-Type`.
+    pub const CONTENT_TYPE: &str = prometheus_text::CONTENT_TYPE;
+
+    /// What is known now, without asking the store: the lag in events and the number of dead letters are as of the last
+    /// [`scrape`](Self::scrape), and left out before the first one.
+    #[must_use]
+    pub fn exposition(&self) -> String {
+        let mut text = String::new();
+        // Writing to a `String` cannot fail.
+        let _ = prometheus_text::encode(&mut text, &self.registry);
+        text
+    }
+
+    /// Asks the store for the lag in events and the number of dead letters of each consumer that this instance owns, for
+    /// at most two seconds, then answers as [`exposition`](Self::exposition). What the store does not answer is left out.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves what was asked to end by itself.
+    pub async fn scrape(&self) -> String {
+        // One that the last scrape could not wait for is waited for, and no second one begun beside it.
+        let begun = lock(&self.measuring).take();
+        let mut measuring = begun.unwrap_or_else(|| measure(self.snapshots.consumers().to_vec()));
+        tokio::select! {
+            biased;
+            lags = &mut measuring => self.snapshots.note(lags),
+            () = tokio::time::sleep(PATIENCE) => {
+                self.snapshots.note(Vec::new());
+                *lock(&self.measuring) = Some(measuring);
+            }
+        }
+        self.exposition()
+    }
+
+    /// The same for a registry of your own: `registry.register_collector(metrics.collector())`. The figures that come
+    /// from the store are as of the last [`scrape`](Self::scrape).
+    #[must_use]
+    pub fn collector(&self) -> Box<dyn Collector> {
+        Box::new(Arc::clone(&self.snapshots))
+    }
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metrics").field("of", &self.snapshots).finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    /// The metrics of this bundle. Keep the value: it remembers between scrapes what it has asked the store.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        let snapshots = Arc::new(Snapshots::of(self));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Arc::clone(&snapshots)));
+        Metrics { registry: Arc::new(registry), snapshots, measuring: Arc::default() }
+    }
+}
+
+fn measure(consumers: Vec<ConsumerHandle>) -> Measuring {
+    // A store that fails shows as the reason why consumers stand.
+    async move { join_all(consumers.iter().map(async |consumer| consumer.lag().await.ok().flatten())).await }.boxed()
+}
