@@ -94,11 +94,6 @@ impl Blueprint {
         self.components.iter().flat_map(of).collect()
     }
 
-    /// Whether the start waits for anybody.
-    pub(super) fn waits_for_head(&self) -> bool {
-        self.components.iter().any(|component| component.wait_for_head)
-    }
-
     /// Makes the components and binds every name.
     pub(super) fn consumer_plans(
         &self,

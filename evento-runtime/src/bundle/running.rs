@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use super::error::RunError;
 use super::report::Problem;
 use crate::component::Component;
-use crate::consumer::{ConsumerStatus, EngineEvent};
+use crate::consumer::{ConsumerStatus, EngineEvent, Telemetry};
 use crate::engine::{ConsumerHandle, EngineSupervisor, Waited};
 use crate::error::WaitError;
 use crate::event::Position;
@@ -27,8 +27,7 @@ pub struct Running {
     pub(super) store: Store,
     pub(super) warnings: Vec<Problem>,
     pub(super) supervisor: EngineSupervisor,
-    /// The bundle's own, for a start that fails half way.
-    pub(super) stop_deadline: Duration,
+    pub(super) telemetry: Option<Arc<dyn Telemetry>>,
 }
 
 impl Running {
@@ -111,6 +110,12 @@ impl Running {
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
         self.supervisor.events()
+    }
+
+    /// What the bundle was given with [`telemetry`](super::BundleBuilder::telemetry).
+    #[must_use]
+    pub const fn telemetry(&self) -> Option<&Arc<dyn Telemetry>> {
+        self.telemetry.as_ref()
     }
 
     /// The engines.

@@ -32,15 +32,21 @@ impl Bundle {
     /// # Cancel safety
     /// Dropping the future stops what has begun, as dropping [`Running`] does.
     pub async fn start(self) -> Result<Running, RunError> {
-        let waits = self.blueprint.waits_for_head();
         let running = self.launch().await?;
-        if waits {
-            match running.supervisor.ready().await {
-                Ok(()) => {}
-                Err(error) => return Err(give_up(running, error.into()).await),
-            }
-        }
+        running.supervisor.ready().await;
         Ok(running)
+    }
+
+    /// As [`start`](Self::start), without waiting for components with `wait_for_head`: for a process whose readiness is
+    /// asked for while they catch up, see [`Running::health`].
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    /// As [`start`](Self::start).
+    pub async fn start_early(self) -> Result<Running, RunError> {
+        self.launch().await
     }
 
     /// Starts, waits for `until`, stops within the [deadline](super::BundleBuilder::stop_deadline).
@@ -59,7 +65,6 @@ impl Bundle {
     pub async fn run_until(self, until: impl Future<Output = ()>) -> Result<(), RunError> {
         let mut until = std::pin::pin!(until);
         let deadline = self.parts.stop_deadline;
-        let waits = self.blueprint.waits_for_head();
         let (running, stopping) = {
             let mut launch = std::pin::pin!(self.launch());
             // `until` is polled from the beginning, so that a signal during the start is not missed.
@@ -74,16 +79,13 @@ impl Bundle {
             }
         };
         if !stopping {
-            let ready = async { if waits { running.supervisor.ready().await } else { Ok(()) } };
             let ready = tokio::select! {
                 biased;
-                () = &mut until => None,
-                ready = ready => Some(ready),
+                () = &mut until => false,
+                () = running.supervisor.ready() => true,
             };
-            match ready {
-                None => {}
-                Some(Ok(())) => until.await,
-                Some(Err(error)) => return Err(give_up(running, error.into()).await),
+            if ready {
+                until.await;
             }
         }
         running.stop(deadline).await
@@ -98,15 +100,6 @@ impl Bundle {
         let (_wanted, is_wanted) = watch::channel(());
         Tasks::default().run(open(parts, blueprint, is_wanted).in_current_span()).await
     }
-}
-
-/// Ends a start that failed half way, in order: other consumers may be at work already.
-async fn give_up(running: Running, error: RunError) -> RunError {
-    let deadline = running.stop_deadline;
-    if let Err(second) = running.stop(deadline).await {
-        tracing::warn!(error = %second, "while giving up the start");
-    }
-    error
 }
 
 fn log(bundle: &str, warnings: &[Problem]) {
@@ -143,7 +136,7 @@ async fn begin(
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, instance, mut deps, executors, dispatch, events, clock, renewal, stop_deadline, .. } = parts;
+    let Parts { name, instance, mut deps, executors, dispatch, events, clock, renewal, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
         .consumer_plans(&name, &executors, &dispatch, &deps, &store.stores)
@@ -166,7 +159,7 @@ async fn begin(
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;
     warnings.extend(connected);
-    Ok(Running { name: name.to_string(), instance, store, warnings, supervisor, stop_deadline })
+    Ok(Running { name: name.to_string(), instance, store, warnings, supervisor, telemetry: dispatch.telemetry })
 }
 
 async fn forget(parts: &Parts, store: &Store) -> Result<(), StoreError> {

@@ -33,12 +33,14 @@ pub(crate) enum Command {
     Skip { position: Position, reply: Reply },
     /// Go on elsewhere. `keep`: going back is meant, and what handlers have written stays.
     Seek { to: SeekTo, keep: bool, reply: Reply },
+    /// Say that the loop turns.
+    Ping { reply: Reply },
 }
 
 impl Command {
     /// There is no loop that could carry it out.
     pub(crate) fn refuse(self, error: AdminError) {
-        let (Self::Skip { reply, .. } | Self::Seek { reply, .. }) = self;
+        let (Self::Skip { reply, .. } | Self::Seek { reply, .. } | Self::Ping { reply }) = self;
         // Whoever asked may have gone.
         let _ = reply.send(Err(error));
     }
@@ -65,6 +67,11 @@ pub(crate) fn channel() -> (mpsc::Sender<Command>, Desk) {
 }
 
 impl Desk {
+    /// Whether no loop has it: nobody is to answer.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.0).is_some()
+    }
+
     /// For whoever carries out what is asked, or refuses it. Nothing is received where somebody else has it.
     pub(crate) fn take(&self) -> Commands {
         Commands { received: lock(&self.0).take(), desk: self.clone() }

@@ -1,5 +1,6 @@
 //! What runs beside the events: a span around each attempt, and whoever counts what the engine does.
 
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -130,7 +131,7 @@ impl Tracer for DebugSpans {
 ///     }
 /// }
 /// ```
-pub trait Telemetry: Send + Sync + 'static {
+pub trait Telemetry: Any + Send + Sync {
     /// An attempt begins: a permit is held, the handler is called next.
     fn attempt_started(&self, attempt: &AttemptInfo<'_>) {
         let _ = attempt;

@@ -17,6 +17,7 @@ use crate::sync::lock;
 /// Their ids are made of the consumer, the handled event and their order, so a second run of the handler emits the
 /// same events and they are known. The key is that of the event type, or the one given with [`NewEvent::key`]; the
 /// context likewise, not that of the handled event: give it with [`NewEvent::context`] where components read by context.
+/// A `traceparent` in the metadata of the handled event goes on with what is emitted, unless that has its own.
 ///
 /// ```
 /// use evento_runtime::prelude::*;
@@ -73,9 +74,11 @@ impl HandlerContext {
         now: impl Fn() -> Timestamp,
     ) -> Result<(Vec<PreparedEvent>, Vec<Timer>), BoxError> {
         let emitted = std::mem::take(&mut *lock(&self.0.emitted));
+        let traceparent = if emitted.is_empty() { None } else { self.event().traceparent() };
         let (mut at_once, mut later) = (Vec::new(), Vec::new());
         for (ordinal, (after, event)) in (0_u32..).zip(emitted) {
             let event = event.id_unless_given(EventId::emitted(self.consumer(), self.event().id, ordinal));
+            let event = event.traceparent_unless_given(traceparent.as_deref());
             // The same event would be refused again.
             let prepared = Append::prepare(None::<String>, Expected::Any, [event]).map_err(HandlerError::permanent)?;
             match after {

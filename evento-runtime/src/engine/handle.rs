@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::desired::Desired;
-use crate::consumer::command::Command;
+use super::target::Target;
+use crate::consumer::command::{Command, Desk};
 use crate::consumer::{ConsumerStatus, SeekTo, StatusCell};
 use crate::error::{AdminError, StoreError};
 use crate::event::Position;
@@ -27,6 +28,10 @@ pub struct ConsumerHandle {
     pub(super) id: Arc<ConsumerId>,
     pub(super) status: StatusCell,
     pub(super) commands: mpsc::Sender<Command>,
+    /// Where the other end lies while no loop has it.
+    pub(super) desk: Desk,
+    /// What was in the log at the beginning, where the start waits for it.
+    pub(super) target: Option<Target>,
     pub(super) desired: Desired,
     pub(super) stores: Stores,
     pub(super) tasks: Tasks,
@@ -53,6 +58,33 @@ impl ConsumerHandle {
     #[must_use]
     pub fn executors(&self) -> &[String] {
         &self.executors
+    }
+
+    /// Whether its loop turns: it gives a sign of life within `patience`. A consumer whose loop is not at work (it waits
+    /// for its ownership, its hook runs, it begins again after a death) has nothing that could hang, and is live.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn is_live(&self, patience: Duration) -> bool {
+        let (reply, answer) = oneshot::channel();
+        // Refused, or nobody there any more: an answer as well.
+        let asked = async {
+            if self.commands.send(Command::Ping { reply }).await.is_ok() {
+                drop(answer.await);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = asked => true,
+            () = tokio::time::sleep(patience) => self.desk.is_full(),
+        }
+    }
+
+    /// Whether it has settled what was in the log when the bundle began; always so where the start does not
+    /// [wait](crate::BundleBuilder::wait_for_head) for it. Moved back, it is not ready until it is there again.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.target.as_ref().is_none_or(|target| target.is_reached(&self.status()))
     }
 
     /// Begins nothing more until [`resume`](Self::resume), here or in whichever instance owns it, also after a

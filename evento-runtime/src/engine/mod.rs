@@ -13,6 +13,7 @@ mod projector;
 mod saga;
 mod supervision;
 mod supervisor;
+mod target;
 mod waiting;
 
 pub use crate::consumer::{ConsumerEngine, ConsumerPlan, HandlerPlan};

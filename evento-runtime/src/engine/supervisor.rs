@@ -15,13 +15,13 @@ use super::desired::Desired;
 use super::error::EngineError;
 use super::handle::ConsumerHandle;
 use super::supervision::supervise;
+use super::target::Target;
 use crate::clock::SharedClock;
 use crate::cluster::{Keeper, LeaseRenewal};
 use crate::component::Kind;
 use crate::consumer::command;
 use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig, StatusCell, StopPhase};
 use crate::deps::Deps;
-use crate::event::Position;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
 use crate::policy::CheckpointMode;
@@ -59,7 +59,6 @@ struct Running {
     handle: ConsumerHandle,
     task: JoinHandle<Vec<String>>,
     begun: Option<oneshot::Receiver<Result<(), EngineError>>>,
-    wait_for_head: bool,
 }
 
 /// Who is to be told of a stop: a channel each, in order, since listeners of one are woken in any order and a simulated
@@ -86,6 +85,7 @@ pub struct EngineSupervisor {
     bundle: String,
     store: Store,
     consumers: Vec<Running>,
+    target: Target,
     executors: Arc<[Arc<dyn ConsumerExecutor>]>,
     stop: StopSignals,
     events: EngineEvents,
@@ -119,13 +119,14 @@ impl EngineSupervisor {
             })
             .await;
         tasks.spawn(house.keep());
+        let target = Target::default();
         let consumers = config
             .consumers
             .into_iter()
             .zip(desired)
             .map(|(plan, desired)| {
                 let status = StatusCell::new(Arc::clone(&plan.id));
-                let wait_for_head = plan.wait_for_head;
+                let target = plan.wait_for_head.then(|| target.clone());
                 let covers_at_start = plan.mode == CheckpointMode::OnStart
                     && plan.handlers.iter().any(|handler| handler.executor.is_some());
                 let processor = ProcessorConfig {
@@ -146,6 +147,8 @@ impl EngineSupervisor {
                 let (tell, begun) = oneshot::channel();
                 let (commands, desk) = command::channel();
                 let handle = ConsumerHandle {
+                    desk: desk.clone(),
+                    target,
                     id: Arc::clone(&processor.plan.id),
                     executors: executor_names(&processor.plan),
                     source: Arc::clone(&processor.source),
@@ -158,10 +161,11 @@ impl EngineSupervisor {
                 };
                 let lock = Arc::clone(&stores.lock);
                 let task = tasks.spawn(supervise(processor, lock, Arc::clone(&keeper), desk, tell));
-                Running { handle, task, begun: Some(begun), wait_for_head }
+                Running { handle, task, begun: Some(begun) }
             })
             .collect();
         let mut supervisor = Self {
+            target,
             bundle: config.bundle,
             store: config.store,
             consumers,
@@ -176,6 +180,10 @@ impl EngineSupervisor {
             biased;
             begun = supervisor.all_begun() => begun,
             _ = wanted.changed() => Err(EngineError::GivenUp),
+        };
+        let begun = match begun {
+            Ok(()) => supervisor.look_at_the_head().await,
+            Err(error) => Err(error),
         };
         match begun {
             Ok(()) => Ok(supervisor),
@@ -194,19 +202,18 @@ impl EngineSupervisor {
         try_join_all(begun).await.map(|_| ())
     }
 
-    /// Waits until every consumer with `wait_for_head` has settled what is in the log now. Cancel-safe.
-    ///
-    /// # Errors
-    /// The log cannot be read.
-    pub async fn ready(&self) -> Result<(), EngineError> {
-        if !self.consumers.iter().any(|consumer| consumer.wait_for_head) {
-            return Ok(());
+    /// What consumers with `wait_for_head` are to settle before they are ready.
+    async fn look_at_the_head(&self) -> Result<(), EngineError> {
+        if self.consumers.iter().any(|consumer| consumer.handle.target.is_some()) {
+            let events = Arc::clone(&self.store.events);
+            self.target.set(self.tasks.run(async move { events.newest().await }).await?);
         }
-        let events = Arc::clone(&self.store.events);
-        let Some(head) = self.tasks.run(async move { events.newest().await }).await? else { return Ok(()) };
-        let waiting = self.consumers.iter().filter(|consumer| consumer.wait_for_head);
-        join_all(waiting.map(|consumer| has_settled(&consumer.handle.status, &head))).await;
         Ok(())
+    }
+
+    /// Waits until every consumer with `wait_for_head` has settled what was in the log at the start. Cancel-safe.
+    pub async fn ready(&self) {
+        join_all(self.consumers.iter().map(|consumer| is_ready(&consumer.handle))).await;
     }
 
     /// The consumers as they are now, sorted.
@@ -336,8 +343,9 @@ async fn join_until(
     }
 }
 
-async fn has_settled(status: &StatusCell, head: &Position) {
-    let mut status = status.subscribe();
+async fn is_ready(handle: &ConsumerHandle) {
+    let Some(target) = &handle.target else { return };
+    let mut status = handle.status.subscribe();
     // The sender lives as long as the consumer; a stop ends the wait.
-    let _ = status.wait_for(|status| status.watermark.as_ref() >= Some(head)).await;
+    let _ = status.wait_for(|status| target.is_reached(status)).await;
 }

@@ -79,6 +79,14 @@ impl NewEvent {
         self
     }
 
+    /// Unless the producer attached one.
+    pub(crate) fn traceparent_unless_given(mut self, traceparent: Option<&str>) -> Self {
+        if let Some(traceparent) = traceparent {
+            self.metadata.entry("traceparent").or_insert_with(|| traceparent.into());
+        }
+        self
+    }
+
     /// The key (aggregate id) of this event.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tracing::{Instrument as _, field};
 
 use super::{
     AdminStore, ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, TransactionStore,
@@ -89,7 +90,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Appends typed events to a stream. `key: None` leaves the key to the events.
+    /// Appends typed events to a stream. `key: None` leaves the key to the events. Within a `tracing` span `append` at
+    /// level debug, with the first event's name and the last one's position.
     ///
     /// # Errors
     /// See [`AppendError`].
@@ -102,7 +104,13 @@ impl Store {
         expected: Expected,
         events: impl IntoIterator<Item = impl Into<NewEvent>>,
     ) -> Result<Appended, AppendError> {
-        self.events.append(Append::prepare(key, expected, events)?).await
+        let batch = Append::prepare(key, expected, events)?;
+        let (events, first) = (batch.events.len(), batch.events.first());
+        let span =
+            tracing::debug_span!("append", events, event = first.map(|event| &*event.name), position = field::Empty);
+        let appended = self.events.append(batch).instrument(span.clone()).await?;
+        span.record("position", field::display(&appended.last));
+        Ok(appended)
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use evento_runtime::executor::ConsumerExecutors;
+use evento_runtime::observe::metrics::HandlerTimes;
 use evento_runtime::store::MemoryStore;
 use evento_runtime::{Running, StallReason};
 use tokio::sync::Semaphore;
@@ -49,6 +50,7 @@ async fn stop(running: Running) {
 async fn a_scrape_shows_one_bundle_under_the_names_of_its_wiring_and_its_figures_move() {
     let (store, other) = (MemoryStore::new(), MemoryStore::new());
     let builder = bundle("shop", &store).component(InOrder(Gate::open())).component(Parallel(Gate::open()));
+    let builder = builder.telemetry(HandlerTimes::new());
     let shop = builder.executor(ConsumerExecutors::tasks("pool", 3)).build().unwrap().start().await.unwrap();
     let plain = bundle("plain", &other).component(InOrder(Gate::open())).build().unwrap().start().await.unwrap();
     let (metrics, plainly) = (shop.metrics(), plain.metrics());
@@ -81,13 +83,25 @@ async fn a_scrape_shows_one_bundle_under_the_names_of_its_wiring_and_its_figures
         assert_eq!(named, StallReason::NAMES.iter().copied().collect(), "every reason is a series");
     }
     assert_eq!(value(&after, "evento_consumer_executor_completed_total", "pool"), 23.0);
+    let counted = |outcome: &str| {
+        let counts = after["evento_consumer_handler_seconds_count"].iter();
+        counts.filter(|(labels, _)| labels["outcome"] == outcome).map(|(labels, n)| (&*labels["handler"], *n)).collect()
+    };
+    let (handled, failed): (Vec<_>, Vec<_>) = (counted("handled"), counted("failed"));
+    assert_eq!(handled, [("InOrder::placed", 15.0), ("Parallel::placed", 15.0)]);
+    assert_eq!(failed, [("InOrder::placed", 8.0), ("Parallel::placed", 8.0)]);
+    let endless = |(labels, _): &(&BTreeMap<String, String>, &f64)| labels["le"] == "+Inf";
+    let all: f64 = after["evento_consumer_handler_seconds_bucket"].iter().filter(endless).map(|(_, n)| n).sum();
+    assert_eq!(all, 46.0, "the buckets add up");
     assert_eq!(value(&after, "evento_consumer_async_in_flight", parallel), 0.0);
 
     let mut allowed: BTreeSet<&str> = ["shop", "shop-1", "pool", in_order, parallel, "InOrder", "Parallel"].into();
+    allowed.extend(["InOrder::placed", "Parallel::placed", "handled", "failed"]);
     allowed.extend(StallReason::NAMES);
     for (name, series) in &after {
         for labels in series.keys() {
-            let unexpected = labels.values().find(|value| !allowed.contains(&***value));
+            let mut values = labels.iter().filter(|(name, _)| *name != "le").map(|(_, value)| value);
+            let unexpected = values.find(|value| !allowed.contains(&***value));
             assert!(unexpected.is_none(), "{name} {labels:?}");
             assert_eq!((&*labels["bundle"], &*labels["instance"]), ("shop", "shop-1"));
         }
@@ -128,6 +142,7 @@ async fn lag_counts_what_is_read_and_what_is_not() {
 async fn the_dashboard_uses_only_names_there_are() {
     let store = MemoryStore::new();
     let builder = bundle("shop", &store).component(InOrder(Gate::open())).component(Parallel(Gate::open()));
+    let builder = builder.telemetry(HandlerTimes::new());
     let running = builder.executor(ConsumerExecutors::tasks("pool", 3)).build().unwrap().start().await.unwrap();
     let last = place(&running, orders(3, 0)).await;
     settled(&running, &last).await;

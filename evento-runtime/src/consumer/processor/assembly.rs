@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::timers::Timers;
-use super::{ConsumerProcessor, Found, ProcessorConfig, start};
+use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, start};
 use crate::cluster::HeldLease;
 use crate::consumer::attempt::Caller;
 use crate::consumer::command::Commands;
@@ -124,6 +124,7 @@ impl ConsumerProcessor {
             lost: false,
             store_error: None,
             pinned: start::PinnedWarning::default(),
+            told: outcome::DeadLettersTold::default(),
         }
     }
 }

@@ -26,7 +26,7 @@ impl ConsumerProcessor {
             return;
         }
         if let Some(delivery) = self.deliveries.get_mut(&number) {
-            tracing::info!(consumer = %self.plan.id, position = %delivery.event.position, %owner, ?remaining,
+            tracing::debug!(consumer = %self.plan.id, position = %delivery.event.position, %owner, ?remaining,
                 "event is claimed by another process; it waits until that claim expires");
             delivery.held_until = Some(Instant::now() + *remaining);
         }

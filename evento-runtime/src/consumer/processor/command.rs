@@ -53,6 +53,8 @@ impl ConsumerProcessor {
             return command.refuse(AdminError::not_owner(&self.plan.id));
         }
         match command {
+            // Whoever asked may have gone.
+            Command::Ping { reply } => drop(reply.send(Ok(()))),
             Command::Skip { position, reply } => {
                 // Whoever asked may have gone; it is carried out all the same.
                 let _ = reply.send(self.skip(&position));

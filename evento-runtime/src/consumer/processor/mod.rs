@@ -192,6 +192,7 @@ pub struct ConsumerProcessor {
     /// Open for the stored checkpoint, but completed in transactions.
     completed: BTreeSet<Position>,
     pinned: start::PinnedWarning,
+    told: outcome::DeadLettersTold,
 }
 
 /// What the loop woke up for.

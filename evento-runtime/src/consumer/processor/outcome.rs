@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::delivery::Claim;
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
 use crate::clock::later;
@@ -11,6 +13,7 @@ use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::settle::Part;
 use crate::consumer::work::Report;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::identity::ConsumerId;
 use crate::outcome::{ErrorClass, Flow};
 use crate::policy::{Decision, Path, RetryPolicy};
 use crate::store::{DeadLetter, Failure};
@@ -21,6 +24,30 @@ const SHORT_ERROR: usize = 1_024;
 /// Pauses while attempts cannot be made: 100 ms, doubling, at most 5 s.
 const UNREADY: RetryPolicy =
     RetryPolicy { retries: None, delay: Duration::from_millis(100), max_delay: Duration::from_secs(5) };
+
+/// Dead letters logged one by one in so much time; of more only the number is.
+const TOLD: (u32, Duration) = (10, Duration::from_secs(10));
+
+/// Keeps the log readable where everything fails.
+#[derive(Debug, Default)]
+pub(super) struct DeadLettersTold {
+    since: Option<Instant>,
+    count: u32,
+}
+
+impl DeadLettersTold {
+    fn is_to_be_told(&mut self, consumer: &ConsumerId, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.saturating_duration_since(since) >= TOLD.1) {
+            let untold = self.count.saturating_sub(TOLD.0);
+            if untold > 0 {
+                tracing::warn!(%consumer, events = untold, "more events were given to the dead letters");
+            }
+            (self.since, self.count) = (Some(now), 0);
+        }
+        self.count = self.count.saturating_add(1);
+        self.count <= TOLD.0
+    }
+}
 
 impl ConsumerProcessor {
     pub(super) fn note_report(&mut self, report: Report) {
@@ -207,8 +234,10 @@ impl ConsumerProcessor {
                 self.plan.dispatch.tell(|telemetry| telemetry.retry_planned(id, &handler.label, event, delay));
             }
             Decision::DeadLetter => {
-                tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
-                    attempt, class = %error.class, error = error.text, "event given to the dead letters");
+                if self.told.is_to_be_told(&self.plan.id, Instant::now()) {
+                    tracing::warn!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
+                        attempt, class = %error.class, error = error.text, "event given to the dead letters");
+                }
                 delivery.stage = Stage::GivenUp;
                 let letter = DeadLetter {
                     event: Arc::clone(&delivery.event),

@@ -1,5 +1,6 @@
 //! Reads the snapshots at a scrape.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -8,10 +9,11 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use tokio::time::Instant;
 
-use super::families::{ASYNC, CONSUMERS, EXECUTORS, Family, Figure, STALLED, SeenConsumer, SeenExecutor};
+use super::families::{ASYNC, CONSUMERS, EXECUTORS, Family, Figure, HANDLERS, STALLED, SeenConsumer, SeenExecutor};
+use super::times::{BOUNDS, HandlerTimes, OUTCOMES, Times};
 use crate::bundle::Running;
 use crate::clock::{Clock as _, SystemClock};
-use crate::consumer::StallReason;
+use crate::consumer::{StallReason, Telemetry};
 use crate::engine::{ConsumerHandle, Lag};
 use crate::executor::ConsumerExecutor;
 use crate::sync::{Mutex, lock};
@@ -25,6 +27,8 @@ pub(super) struct Snapshots {
     /// Gone with the bundle, and then nothing is shown.
     executors: Weak<[Arc<dyn ConsumerExecutor>]>,
     consumers: Vec<ConsumerHandle>,
+    /// Of the bundle; its handlers' times are shown if it counts them.
+    telemetry: Option<Arc<dyn Telemetry>>,
     /// Of each consumer; empty before the first answer.
     lags: Mutex<Vec<Option<Lag>>>,
 }
@@ -36,6 +40,7 @@ impl Snapshots {
             instance: Arc::clone(running.instance()),
             executors: Arc::downgrade(running.supervisor().executors()),
             consumers: running.consumers(),
+            telemetry: running.telemetry().cloned(),
             lags: Mutex::default(),
         }
     }
@@ -85,7 +90,12 @@ impl Collector for Snapshots {
         let (parallel, _): (Vec<_>, Vec<_>) = consumers.iter().partition(|of| of.is_async);
         write_all(&mut encoder, ASYNC, parallel, labels)?;
         write_all(&mut encoder, CONSUMERS, &consumers, labels)?;
-        write_stalls(&mut encoder, &consumers, labels)
+        write_stalls(&mut encoder, &consumers, labels)?;
+        let telemetry = self.telemetry.as_deref().map(|telemetry| telemetry as &dyn Any);
+        match telemetry.and_then(|telemetry| telemetry.downcast_ref::<HandlerTimes>()) {
+            Some(times) => write_times(&mut encoder, times, &consumers, labels),
+            None => Ok(()),
+        }
     }
 }
 
@@ -140,6 +150,36 @@ fn write_stalls<'a, L: EncodeLabelSet>(
         }
     }
     Ok(())
+}
+
+fn write_times<'a, L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder<'_>,
+    times: &HandlerTimes,
+    consumers: &'a [SeenConsumer],
+    labels: impl Fn(&'a SeenConsumer) -> L,
+) -> fmt::Result {
+    let seen: Vec<_> = consumers.iter().map(|of| (of, times.of(&of.status.consumer))).collect();
+    if seen.iter().all(|(_, handlers)| handlers.is_empty()) {
+        return Ok(());
+    }
+    let (name, help) = HANDLERS;
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for (of, handlers) in seen {
+        for (handler, by_outcome) in &handlers {
+            let seen = OUTCOMES.iter().zip(by_outcome).filter(|(_, times)| times.count() > 0);
+            for (outcome, times) in seen {
+                let set = (labels(of), [("handler", &**handler), ("outcome", outcome)]);
+                write_histogram(&mut metric.encode_family(&set)?, times)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_histogram(metric: &mut MetricEncoder<'_>, times: &Times) -> fmt::Result {
+    let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
+    let buckets: Vec<(f64, u64)> = bounds.zip(times.counts).collect();
+    metric.encode_histogram::<NoLabelSet>(times.seconds, times.count(), &buckets, None)
 }
 
 impl fmt::Debug for Snapshots {

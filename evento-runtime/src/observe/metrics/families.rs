@@ -169,7 +169,7 @@ pub(super) const CONSUMERS: &[Family<SeenConsumer>] = &[
         of.lag.filter(|_| of.is_owned()).and_then(|lag| level(lag.dead_letters))
     }),
     Family::gauge("evento_consumer_error_streak", "Failed attempts since the last success", |of| {
-        level(u64::from(of.status.errors.streak))
+        level(of.status.errors.streak)
     }),
     Family::counter("evento_consumer_checkpoints", "Checkpoints stored", |of| count(of.status.counters.checkpoints)),
     Family::gauge(
@@ -184,6 +184,10 @@ pub(super) const CONSUMERS: &[Family<SeenConsumer>] = &[
         level(of.status.epoch.0)
     }),
 ];
+
+/// Of every handler that has run, by outcome. Labels as above, and `handler`, `outcome`.
+pub(super) const HANDLERS: (&str, &str) =
+    ("evento_consumer_handler_seconds", "How long attempts took, with the waits for a transaction and its commit");
 
 /// Of every consumer and each reason there is. Labels as above, and `reason`.
 pub(super) const STALLED: (&str, &str) =

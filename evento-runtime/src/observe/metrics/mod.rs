@@ -13,12 +13,16 @@
 //! values are names of the bundle's own wiring, never something that an event brought along. A bundle without executors
 //! has no `evento_consumer_executor_` and no `evento_consumer_async_` series.
 //!
+//! How long handlers take is counted where the bundle is built with `.telemetry(HandlerTimes::new())`; the histogram is
+//! `evento_consumer_handler_seconds`, with the labels `handler` and `outcome` (`handled`, `skipped`, `failed`).
+//!
 //! Alert on `evento_consumer_executor_rejected_total` (an executor is too small), on
 //! `evento_consumer_dead_letters` above 0, and on `evento_consumer_lag_seconds`; the reason why a consumer stands is in
 //! `evento_consumer_stalled`. `dashboards/evento.json` beside the sources of this crate is a dashboard for Grafana.
 
 mod collector;
 mod families;
+mod times;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +33,7 @@ use prometheus_client::encoding::prometheus_text;
 use prometheus_client::registry::Registry;
 
 use self::collector::Snapshots;
+pub use self::times::HandlerTimes;
 use crate::bundle::Running;
 use crate::engine::{ConsumerHandle, Lag};
 use crate::sync::{Mutex, lock};
