@@ -126,6 +126,12 @@ impl RetryPlan {
         self.made.saturating_add(1)
     }
 
+    /// Whether an attempt has failed for which the world around is not to blame.
+    #[must_use]
+    pub const fn is_suspicious(&self) -> bool {
+        self.spent > 0
+    }
+
     /// Notes a failure and decides. `asked` is a delay the handler asked for itself.
     #[must_use]
     pub fn failed(

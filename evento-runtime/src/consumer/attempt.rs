@@ -49,6 +49,8 @@ pub(crate) enum Failed {
     Attempt(AttemptError),
     /// The framework's own work did: no attempt.
     Store(StoreError),
+    /// Its handler was not called, or what it did was undone for the sake of others: its turn comes again.
+    NotBegun,
 }
 
 /// What a handler leaves to be stored with the checkpoint that passes its event, or before it.
@@ -70,8 +72,18 @@ impl Effects {
 pub(crate) struct Done {
     pub(crate) flow: Flow,
     pub(crate) effects: Effects,
-    /// Whether all of it is stored already, and that the event was handled.
-    pub(crate) committed: bool,
+    pub(crate) committed: Committed,
+}
+
+/// Whether all that an attempt left is stored already, and that the event was handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// Nothing of it.
+    No,
+    /// With a row that says so until a checkpoint covers the event.
+    Noted,
+    /// With the checkpoint that covers the event.
+    Covered,
 }
 
 /// How an attempt ended.
@@ -125,6 +137,16 @@ impl Caller {
         &self.label
     }
 
+    #[cfg(test)]
+    pub(super) fn set_transactions(&mut self, store: Arc<dyn crate::store::TransactionStore>, lease: Lease) {
+        self.transactions = Some(Transactions { store, lease });
+    }
+
+    /// What its attempts are made in, if they are made in transactions.
+    pub(super) const fn transactions(&self) -> Option<&Transactions> {
+        self.transactions.as_ref()
+    }
+
     /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
         let span = self.dispatch.span(&self.info(&context));
@@ -156,7 +178,7 @@ impl Caller {
         if let Some(binding) = &self.binding
             && !self.bound(binding.bind(&context)).await?
         {
-            return Ok(Done { flow: Flow::Skip, effects: Effects::default(), committed: false });
+            return Ok(Done { flow: Flow::Skip, effects: Effects::default(), committed: Committed::No });
         }
         if let Some(within) = &self.transactions {
             return self.call_within(within, context).await;
@@ -210,7 +232,7 @@ impl Caller {
             None if flow == Flow::Complete => return Err(Failed::Attempt(self.explain(no_saga()))),
             None => None,
         };
-        Ok(Done { flow, effects: Effects { emitted, scheduled, saga }, committed: false })
+        Ok(Done { flow, effects: Effects { emitted, scheduled, saga }, committed: Committed::No })
     }
 
     /// The engine's part of an attempt, which decodes and prints what is the user's.
@@ -321,7 +343,7 @@ mod tests {
     async fn text_of(invoke: fn(HandlerContext) -> BoxFuture<'static, HandlerResult>) -> AttemptError {
         match caller(Invoke::Async(invoke)).call(context()).await.unwrap_err() {
             Failed::Attempt(error) => error,
-            Failed::Store(error) => panic!("{error}"),
+            other => panic!("{other:?}"),
         }
     }
 

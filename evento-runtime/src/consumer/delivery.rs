@@ -116,6 +116,28 @@ impl DeliveryLog {
         }
     }
 
+    /// Its handler was not called after all, or is as if it had not been: it starts another time.
+    pub fn give_back(&mut self, number: DeliveryNo) {
+        if let Some(entry) = self.open.get_mut(&number).filter(|entry| entry.started && !entry.is_covered()) {
+            entry.started = false;
+            self.exposed -= 1;
+        }
+    }
+
+    /// Whether everything before a delivery is settled, and it and everything behind it is as new: then a checkpoint at
+    /// any delivery from here on says all there is to say once everything up to that one is handled.
+    #[must_use]
+    pub fn is_fresh(&self, number: DeliveryNo) -> bool {
+        let first = self.open.first_key_value().filter(|(first, _)| **first == number);
+        first.is_some_and(|(_, entry)| self.unread.is_empty() && self.reach.as_ref() < Some(&entry.position))
+    }
+
+    /// For [`stored`](Self::stored), where what is stored covers all that is covered by now.
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        Mark(self.covered)
+    }
+
     /// Nothing more has to be stored for it but the checkpoint. Also without having started: skipped by rule.
     pub fn settle(&mut self, number: DeliveryNo) {
         let Some(entry) = self.open.remove(&number) else { return };
@@ -253,6 +275,7 @@ mod tests {
         Foreign(u8),
         Start(usize),
         Settle(usize),
+        GiveBack(usize),
         Store(u64),
     }
 
@@ -262,6 +285,7 @@ mod tests {
             1 => (1_u8..9).prop_map(Step::Foreign),
             3 => any::<usize>().prop_map(Step::Start),
             3 => any::<usize>().prop_map(Step::Settle),
+            1 => any::<usize>().prop_map(Step::GiveBack),
             1 => (0_u64..7).prop_map(Step::Store),
         ];
         proptest::collection::vec(step, 0..200)
@@ -329,7 +353,14 @@ mod tests {
                         }
                         log.stored(mark);
                     }
-                    Step::Start(_) | Step::Settle(_) => {}
+                    Step::GiveBack(i) if !deliveries.is_empty() => {
+                        let (number, position, cover) = deliveries[i % deliveries.len()];
+                        log.give_back(number);
+                        if cover == Cover::Settle && !settled.contains(&position) {
+                            started.remove(&position);
+                        }
+                    }
+                    Step::Start(_) | Step::Settle(_) | Step::GiveBack(_) => {}
                 }
                 let covered = |p: u64, cover: Cover| settled.contains(&p) || (started.contains(&p) && cover == Cover::Start);
                 // What the log would store now runs exactly what is not covered.
@@ -347,6 +378,19 @@ mod tests {
                 let unsettled: BTreeSet<u64> = deliveries.iter().map(|(_, p, _)| *p).filter(|p| !settled.contains(p)).collect();
                 prop_assert_eq!(runs_again(&last, deliveries.iter().map(|(_, p, _)| *p)), unsettled);
                 prop_assert!(log.watermark() <= log.frontier());
+                // Where everything from a delivery on is as new, its own position says as much as the whole log would
+                // once it is settled.
+                if let Some(number) = log.oldest().filter(|number| at % 8 == 0 && log.is_fresh(*number)) {
+                    let position = log.oldest_position().unwrap().clone();
+                    let short = Checkpoint { watermark: Some(position.clone()), reach: Some(position), open: Vec::new() };
+                    let mut settled = log.clone();
+                    settled.start(number);
+                    settled.settle(number);
+                    let of_log = settled.checkpoint(&BTreeSet::new()).0;
+                    let all = || deliveries.iter().map(|(_, p, _)| *p);
+                    prop_assert_eq!(runs_again(&short, all()), runs_again(&of_log, all()));
+                    prop_assert!(short.reach >= stored.reach && short.watermark >= stored.watermark);
+                }
             }
         }
 

@@ -55,6 +55,14 @@ impl Dispatch {
         self.held.front().map(|held| held.number)
     }
 
+    /// The run of inline deliveries that begins with the one of [`next_inline`](Self::next_inline): at most `most`,
+    /// as long as `may_join` holds.
+    #[must_use]
+    pub fn inline_run(&self, most: usize, may_join: impl Fn(DeliveryNo) -> bool) -> Vec<DeliveryNo> {
+        let inline = self.held.iter().take_while(|held| held.lane == Lane::Inline && may_join(held.number));
+        inline.take(most).map(|held| held.number).collect()
+    }
+
     /// The inline delivery of [`next_inline`](Self::next_inline) begins, or begins again.
     pub const fn begin_inline(&mut self) {
         self.inline_running = true;
@@ -91,6 +99,22 @@ impl Dispatch {
     #[must_use]
     pub fn has_begun(&self, lane: usize) -> bool {
         self.queues.has_begun(lane)
+    }
+
+    /// Takes more to run together with one that was taken; see [`KeyQueues::join`].
+    pub fn join<'k>(
+        &mut self,
+        lane: usize,
+        first: DeliveryNo,
+        most: usize,
+        look: impl Fn(DeliveryNo) -> Option<Option<&'k Arc<str>>>,
+    ) -> Vec<DeliveryNo> {
+        self.queues.join(lane, first, most, look)
+    }
+
+    /// A delivery of an executor that was taken goes back into its place; see [`KeyQueues::give_back`].
+    pub fn give_back(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>, begun: bool) {
+        self.queues.give_back(number, lane, key, begun);
     }
 
     /// A delivery taken before may start after all.

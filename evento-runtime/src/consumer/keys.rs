@@ -21,11 +21,20 @@ enum Rank {
     First,
 }
 
+/// A delivery in the queue of its key.
+#[derive(Debug)]
+struct Queued {
+    number: DeliveryNo,
+    lane: usize,
+    /// Whether it was taken together with the one before it.
+    joined: bool,
+}
+
 /// Deliveries by key and by lane. A lane is one executor of the consumer; a key holds at most one of its permits.
 #[derive(Debug, Default)]
 pub struct KeyQueues {
-    /// Unsettled deliveries of a key, in order; only the first may run.
-    keys: HashMap<Arc<str>, VecDeque<(DeliveryNo, usize)>, FixedHasher>,
+    /// Unsettled deliveries of a key, in order; only the first may run, and those that have joined it.
+    keys: HashMap<Arc<str>, VecDeque<Queued>, FixedHasher>,
     /// May start now, by lane: in the order of their ranks, then the oldest.
     ready: Vec<BTreeSet<(Rank, DeliveryNo)>>,
     active: usize,
@@ -42,10 +51,11 @@ impl KeyQueues {
     pub fn push(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.active += 1;
         if let Some(key) = key {
+            let queued = Queued { number, lane, joined: false };
             match self.keys.entry(Arc::clone(key)) {
-                Entry::Occupied(mut queue) => return queue.get_mut().push_back((number, lane)),
+                Entry::Occupied(mut queue) => return queue.get_mut().push_back(queued),
                 Entry::Vacant(empty) => {
-                    empty.insert(VecDeque::from([(number, lane)]));
+                    empty.insert(VecDeque::from([queued]));
                 }
             }
         }
@@ -55,6 +65,73 @@ impl KeyQueues {
     /// The next delivery that may start on a lane, the oldest of its rank; it is taken. Further attempts go first.
     pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
         self.ready.get_mut(lane)?.pop_first().map(|(_, number)| number)
+    }
+
+    /// Takes more to run together with `first`, which was taken: at most `most` with it, the oldest first, and behind
+    /// one of them what waits for it under its key. `look` answers the key of a delivery that may join; `None`: it may
+    /// not.
+    pub fn join<'k>(
+        &mut self,
+        lane: usize,
+        first: DeliveryNo,
+        most: usize,
+        look: impl Fn(DeliveryNo) -> Option<Option<&'k Arc<str>>>,
+    ) -> Vec<DeliveryNo> {
+        let ready = self.ready.get(lane).into_iter().flatten();
+        let ready: Vec<_> = ready.copied().filter(|(_, number)| look(*number).is_some()).take(most).collect();
+        let mut ready = ready.into_iter().peekable();
+        let mut group = vec![first];
+        let mut followers: BTreeSet<DeliveryNo> = self.follower(lane, first, &look).into_iter().collect();
+        while group.len() < most {
+            let waiting = followers.first().copied();
+            let number = match ready.next_if(|(_, number)| waiting.is_none_or(|waiting| *number < waiting)) {
+                Some(entry) => {
+                    if let Some(ready) = self.ready.get_mut(lane) {
+                        ready.remove(&entry);
+                    }
+                    entry.1
+                }
+                None => {
+                    let Some(number) = followers.pop_first() else { break };
+                    if let Some(queued) = self.queued(number, look(number).flatten()) {
+                        queued.joined = true;
+                    }
+                    number
+                }
+            };
+            group.push(number);
+            followers.extend(self.follower(lane, number, &look));
+        }
+        group
+    }
+
+    /// What waits for `number` under its key, if it may join.
+    fn follower<'k>(
+        &self,
+        lane: usize,
+        number: DeliveryNo,
+        look: &impl Fn(DeliveryNo) -> Option<Option<&'k Arc<str>>>,
+    ) -> Option<DeliveryNo> {
+        let queue = self.keys.get(look(number)??)?;
+        let at = queue.iter().position(|queued| queued.number == number)?;
+        let next = queue.get(at + 1).filter(|next| next.lane == lane && !next.joined)?;
+        look(next.number).map(|_| next.number)
+    }
+
+    fn queued(&mut self, number: DeliveryNo, key: Option<&Arc<str>>) -> Option<&mut Queued> {
+        self.keys.get_mut(key?)?.iter_mut().find(|queued| queued.number == number)
+    }
+
+    /// A delivery that was taken goes back into its place: ready, or behind what is unsettled before it under its key.
+    /// `begun`: it had begun earlier, so nobody counts it anew.
+    pub fn give_back(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>, begun: bool) {
+        if let Some(queued) = self.queued(number, key) {
+            queued.joined = false;
+        }
+        let front = key.and_then(|key| self.keys.get(key)).and_then(VecDeque::front);
+        if front.is_none_or(|front| front.number == number) {
+            if begun { self.make_ready_again(number, lane) } else { self.make_ready(number, lane) }
+        }
     }
 
     /// Whether something may start on a lane.
@@ -96,13 +173,15 @@ impl KeyQueues {
             }
         }
         let Some(queue) = key.and_then(|key| self.keys.get_mut(key)) else { return };
-        if queue.front().is_some_and(|(first, _)| *first == number) {
-            queue.pop_front();
-        } else {
-            queue.retain(|(queued, _)| *queued != number);
+        if queue.front().is_none_or(|first| first.number != number) {
+            // What is before it is on its way, or waits.
+            return queue.retain(|queued| queued.number != number);
         }
-        match (queue.front().copied(), key) {
-            (Some((next, lane)), _) => self.make_ready(next, lane),
+        queue.pop_front();
+        match (queue.front(), key) {
+            // What has joined is on its way already.
+            (Some(next), _) if next.joined => {}
+            (Some(&Queued { number, lane, .. }), _) => self.make_ready(number, lane),
             (None, Some(key)) => {
                 self.keys.remove(key);
             }
@@ -168,6 +247,71 @@ mod tests {
                     match action {
                         0 => queues.make_ready(index as u64, 0),
                         _ => queues.make_ready_again(index as u64, 0),
+                    }
+                }
+            }
+            prop_assert_eq!(queues.active(), 0);
+            prop_assert!(queues.keys.is_empty());
+        }
+    }
+
+    proptest! {
+        /// Groups are taken, and parts of them given back, in whatever order: per key everything runs in order, and
+        /// what runs together does so in one group.
+        #[test]
+        fn groups_keep_the_order_of_a_key(
+            pushes in proptest::collection::vec((0_u8..5, any::<bool>(), 0_usize..2), 1..120),
+            most in 1_usize..9,
+            seed: u64,
+        ) {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut queues = KeyQueues::new(2);
+            let keys: Vec<Option<Arc<str>>> = pushes.iter().map(|(key, keyed, _)| keyed.then(|| key.to_string().into())).collect();
+            let lane_of = |index: usize| pushes[index].2;
+            let key_of = |number: DeliveryNo| keys[usize::try_from(number).unwrap()].as_ref();
+            let mut pushed = 0;
+            let mut running: Vec<Vec<DeliveryNo>> = Vec::new();
+            let mut done: BTreeSet<DeliveryNo> = BTreeSet::new();
+            while done.len() < keys.len() {
+                if pushed < keys.len() && random.u8(..3) != 0 {
+                    queues.push(pushed as u64, lane_of(pushed), keys[pushed].as_ref());
+                    pushed += 1;
+                }
+                let lane = random.usize(..2);
+                if let Some(first) = queues.take(lane) {
+                    // Some do not want to.
+                    let refused = random.u64(..7);
+                    let group = queues.join(lane, first, most, |number| {
+                        (number == first || number % 7 != refused).then(|| key_of(number))
+                    });
+                    prop_assert!(group.len() <= most && group[0] == first);
+                    for (at, number) in group.iter().enumerate() {
+                        prop_assert_eq!(lane_of(usize::try_from(*number).unwrap()), lane);
+                        let Some(key) = key_of(*number) else { continue };
+                        prop_assert!(running.iter().flatten().all(|other| key_of(*other) != Some(key)), "two at once");
+                        for earlier in (0..*number).filter(|earlier| key_of(*earlier) == Some(key)) {
+                            let before = group[..at].contains(&earlier) || done.contains(&earlier);
+                            prop_assert!(before, "{} before {}", number, earlier);
+                        }
+                    }
+                    running.push(group);
+                }
+                if !running.is_empty() && random.bool() {
+                    let group = running.swap_remove(random.usize(..running.len()));
+                    let lane = lane_of(usize::try_from(group[0]).unwrap());
+                    let failed = random.usize(..=group.len());
+                    let stands = group.get(failed).and_then(|number| key_of(*number));
+                    for (at, number) in group.iter().enumerate() {
+                        let key = key_of(*number);
+                        if at < failed || at > failed && (key.is_none() || key != stands) {
+                            queues.settle(*number, lane, key);
+                            done.insert(*number);
+                        } else if at == failed {
+                            // It may be its turn again at once, before the others are back.
+                            queues.make_ready_again(*number, lane);
+                        } else {
+                            queues.give_back(*number, lane, key, false);
+                        }
                     }
                 }
             }

@@ -18,6 +18,7 @@ mod dispatch;
 mod engine;
 mod events;
 mod feed;
+mod group;
 mod keys;
 mod plan;
 mod processor;

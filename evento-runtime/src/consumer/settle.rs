@@ -224,6 +224,17 @@ impl Settler {
         &self.stored
     }
 
+    /// Where settlements go.
+    pub(crate) fn store(&self) -> Arc<dyn ConsumerStateStore> {
+        Arc::clone(&self.store)
+    }
+
+    /// A checkpoint was stored in the transaction that handled what it covers.
+    pub(crate) fn stored_elsewhere(&mut self, checkpoint: Checkpoint) {
+        self.stored = checkpoint;
+        self.last_write = Instant::now();
+    }
+
     /// Begins to write everything there is; `errors`: the failures to show, if they have changed.
     pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark), errors: Option<ErrorHistory>) {
         let parts = std::mem::take(&mut self.parts);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{AttemptEnd, Caller, Done, Effects, Failed, panicked};
+use super::attempt::{AttemptEnd, AttemptError, Caller, Committed, Done, Effects, Failed, panicked};
 use super::settle::add;
 use crate::clock::later;
 use crate::context::HandlerContext;
@@ -13,7 +13,7 @@ use crate::event::Position;
 use crate::identity::ConsumerId;
 use crate::outcome::{Flow, HandlerError};
 use crate::policy::RetryPolicy;
-use crate::store::{Lease, OpenTransaction, Settlement, TransactionStore};
+use crate::store::{ConsumerStateStore, Lease, OpenTransaction, Settlement, TransactionStore};
 
 /// Pauses between questions what became of a commit: 50 ms, doubling, at most 5 s.
 const ASK_AGAIN: RetryPolicy =
@@ -23,6 +23,14 @@ const ASK_AGAIN: RetryPolicy =
 pub(crate) struct Transactions {
     pub(crate) store: Arc<dyn TransactionStore>,
     pub(crate) lease: Lease,
+}
+
+/// What became of a call within a transaction.
+pub(super) enum Called {
+    /// What it left is to be stored, and the transaction is open.
+    Passed(Done, Box<dyn OpenTransaction>),
+    /// The transaction is undone.
+    Failed(AttemptEnd),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -39,46 +47,57 @@ impl Caller {
             () = stop.stopped() => return Err(Failed::Store(within.not_begun())),
             open = within.store.begin() => open.map_err(Failed::Store)?,
         };
-        context.put_transaction(open);
-        let left = context.clone();
-        let Some(result) = self.run_limited(context).await else {
-            undo(left.take_transaction()).await;
-            return Err(Failed::Attempt(self.abandoned(&left)));
-        };
-        // A handler that panicked has taken it along: dropped, it is rolled back.
-        let open = left.take_transaction();
-        match (result, open) {
-            (Ok(Ok(flow)), Some(open)) => return self.finish(within, &left, flow, open).await,
-            (Ok(Ok(_)), None) => Err(Failed::Attempt(self.explain(lost()))),
-            (Ok(Err(error)), open) => {
-                undo(open).await;
-                Err(Failed::Attempt(self.explain(error)))
-            }
-            (Err(panic), open) => {
-                undo(open).await;
-                Err(Failed::Attempt(panicked(panic)))
-            }
+        match self.call_in(&context, open).await {
+            Called::Passed(done, open) => self.finish(within, &context, done, open).await,
+            Called::Failed(end) => end,
         }
+    }
+
+    /// Calls the handler within an open transaction; unless it passes, nothing of the transaction is left.
+    pub(super) async fn call_in(&self, context: &HandlerContext, open: Box<dyn OpenTransaction>) -> Called {
+        context.put_transaction(open);
+        let result = self.run_limited(context.clone()).await;
+        // A handler that panicked has taken it along, and so has one that was dropped: then it is rolled back.
+        let open = context.take_transaction();
+        let end = match (result, open) {
+            (Some(Ok(Ok(flow))), Some(open)) if !matches!(flow, Flow::DeadLetter(_) | Flow::RetryAfter(_)) => {
+                match self.done(context, flow).await {
+                    Ok(done) => return Called::Passed(done, open),
+                    Err(failed) => {
+                        open.roll_back().await;
+                        return Called::Failed(Err(failed));
+                    }
+                }
+            }
+            (Some(Ok(Ok(flow))), Some(open)) => {
+                open.roll_back().await;
+                return Called::Failed(Ok(Done { flow, effects: Effects::default(), committed: Committed::No }));
+            }
+            (Some(Ok(Ok(_))), None) => self.explain(lost()),
+            (Some(Ok(Err(error))), open) => {
+                undo(open).await;
+                self.explain(error)
+            }
+            (Some(Err(panic)), open) => {
+                undo(open).await;
+                panicked(panic)
+            }
+            (None, open) => {
+                undo(open).await;
+                self.abandoned(context)
+            }
+        };
+        Called::Failed(Err(Failed::Attempt(end)))
     }
 
     async fn finish(
         &self,
         within: &Transactions,
         left: &HandlerContext,
-        flow: Flow,
+        done: Done,
         mut open: Box<dyn OpenTransaction>,
     ) -> AttemptEnd {
-        if matches!(flow, Flow::DeadLetter(_) | Flow::RetryAfter(_)) {
-            open.roll_back().await;
-            return Ok(Done { flow, effects: Effects::default(), committed: false });
-        }
-        let done = match self.done(left, flow).await {
-            Ok(done) => Done { committed: true, ..done },
-            Err(failed) => {
-                open.roll_back().await;
-                return Err(failed);
-            }
-        };
+        let done = Done { committed: Committed::Noted, ..done };
         match open.settle(&within.lease, settlement(left, &done.effects)).await {
             Ok(()) => {}
             Err(error) => {
@@ -108,11 +127,16 @@ impl Caller {
         error: StoreError,
     ) -> AttemptEnd {
         match error.kind() {
-            StoreErrorKind::Aborted => Err(Failed::Attempt(self.explain(Swallowed(error).into()))),
+            StoreErrorKind::Aborted => Err(Failed::Attempt(self.swallowed(error))),
             // An earlier run was committed after all: this one is undone, and the event is handled.
             StoreErrorKind::Conflict if within.became_of(left).await => Ok(done),
             _ => Err(Failed::Store(error)),
         }
+    }
+
+    /// The failure of an attempt whose handler said nothing of a failure.
+    pub(super) fn swallowed(&self, error: StoreError) -> AttemptError {
+        self.explain(Swallowed(error).into())
     }
 }
 
@@ -122,30 +146,43 @@ impl Transactions {
         StoreError::new(StoreErrorKind::Busy, "transactions").detail(detail)
     }
 
-    /// Whether the event is known to be handled. Asked until there is an answer: without one, neither a second run
-    /// nor a checkpoint would be right.
+    /// Whether the event is known to be handled.
     async fn became_of(&self, left: &HandlerContext) -> bool {
-        let mut failures = 0;
-        loop {
-            match is_completed(self.store.as_ref(), left.consumer(), &left.event().position).await {
-                Ok(completed) => return completed,
-                Err(error) => {
-                    failures += 1;
-                    tracing::warn!(consumer = %left.consumer(), error = &error as &dyn std::error::Error,
-                        "what became of a commit is not known yet");
-                    tokio::time::sleep_until(later(ASK_AGAIN.backoff(failures, fastrand::f64()))).await;
-                }
-            }
-        }
+        self.completed().await.contains(&left.event().position)
+    }
+
+    /// What is known to be handled. Asked until there is an answer: without one, neither a second run nor a checkpoint
+    /// would be right.
+    pub(super) async fn completed(&self) -> Vec<Position> {
+        let consumer = &self.lease.consumer;
+        until_answered(consumer, || self.store.completed(consumer)).await
+    }
+
+    /// How far everything is known to be handled, by the checkpoint that a transaction has written itself.
+    pub(super) async fn covered(&self, state: &dyn ConsumerStateStore) -> Option<Position> {
+        // Waits for a commit that is still under way.
+        self.completed().await;
+        let stored = until_answered(&self.lease.consumer, || state.load(&self.lease.consumer)).await;
+        stored.checkpoint?.watermark
     }
 }
 
-async fn is_completed(
-    store: &dyn TransactionStore,
-    consumer: &ConsumerId,
-    position: &Position,
-) -> Result<bool, StoreError> {
-    Ok(store.completed(consumer).await?.contains(position))
+async fn until_answered<T, F>(consumer: &ConsumerId, ask: impl Fn() -> F) -> T
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut failures = 0;
+    loop {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(error) => {
+                failures += 1;
+                tracing::warn!(%consumer, error = &error as &dyn std::error::Error,
+                    "what became of a commit is not known yet");
+                tokio::time::sleep_until(later(ASK_AGAIN.backoff(failures, fastrand::f64()))).await;
+            }
+        }
+    }
 }
 
 fn settlement(left: &HandlerContext, effects: &Effects) -> Settlement {

@@ -162,12 +162,15 @@ pub(crate) mod tests {
             handlers: vec![handler.clone()],
             settings: LoopSettings::default(),
         };
-        let lease = Lease {
-            consumer: (*plan.id).clone(),
+        Caller::new(&plan, &handler, &lease(), Arc::new([]), Arc::new(SystemClock))
+    }
+
+    pub(crate) fn lease() -> Lease {
+        Lease {
+            consumer: (*scope().consumer).clone(),
             owner: crate::identity::OwnerId::generate(),
             epoch: crate::identity::Epoch(1),
-        };
-        Caller::new(&plan, &handler, &lease, Arc::new([]), Arc::new(SystemClock))
+        }
     }
 
     struct Plain;

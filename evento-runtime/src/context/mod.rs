@@ -67,6 +67,10 @@ struct Call {
     locals: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
     saga: Mutex<Option<SagaSlot>>,
     transaction: Mutex<Option<Box<dyn OpenTransaction>>>,
+    /// All events of the call, where it is one for many.
+    batch: Vec<Arc<StoredEvent>>,
+    /// Which of them could not be decoded.
+    undecodable: OnceLock<usize>,
 }
 
 impl HandlerContext {
@@ -83,6 +87,22 @@ impl HandlerContext {
         attempt: u32,
         redriven: bool,
     ) -> Self {
+        Self::of_call(scope, event, Vec::new(), attempt, redriven)
+    }
+
+    /// One call for many events; there is at least one.
+    pub(crate) fn of_batch(scope: Arc<ConsumerScope>, events: Vec<Arc<StoredEvent>>, attempt: u32) -> Self {
+        let first = Arc::clone(&events[0]);
+        Self::of_call(scope, first, events, attempt, false)
+    }
+
+    fn of_call(
+        scope: Arc<ConsumerScope>,
+        event: Arc<StoredEvent>,
+        batch: Vec<Arc<StoredEvent>>,
+        attempt: u32,
+        redriven: bool,
+    ) -> Self {
         Self(Arc::new(Call {
             scope,
             event,
@@ -94,13 +114,31 @@ impl HandlerContext {
             locals: Mutex::default(),
             saga: Mutex::default(),
             transaction: Mutex::default(),
+            batch,
+            undecodable: OnceLock::new(),
         }))
     }
 
-    /// The recorded event.
+    /// The recorded event; of a batch, the first.
     #[must_use]
     pub fn event(&self) -> &Arc<StoredEvent> {
         &self.0.event
+    }
+
+    /// The recorded events of the call: one, unless the handler takes a batch.
+    #[must_use]
+    pub fn events(&self) -> &[Arc<StoredEvent>] {
+        if self.0.batch.is_empty() { std::slice::from_ref(&self.0.event) } else { &self.0.batch }
+    }
+
+    /// The one of this place could not be decoded.
+    pub(crate) fn note_undecodable(&self, place: usize) {
+        // The first is enough: without it the others are decoded again.
+        let _ = self.0.undecodable.set(place);
+    }
+
+    pub(crate) fn undecodable(&self) -> Option<usize> {
+        self.0.undecodable.get().copied()
     }
 
     /// The consumer that is called.

@@ -13,6 +13,7 @@ mod exactly_once;
 mod expired;
 mod failures;
 mod free;
+mod groups;
 mod head;
 mod interceptors;
 mod kinds;

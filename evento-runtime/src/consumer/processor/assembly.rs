@@ -8,6 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::grouping::Groups;
 use super::timers::Timers;
 use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, start};
 use crate::cluster::HeldLease;
@@ -53,6 +54,7 @@ impl ConsumerProcessor {
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
+        let groups = Groups::new(&plan, &lanes, executors.len());
         let feed = Feed::new(
             Arc::clone(&config.source),
             routes.filter(plan.id.context.clone()),
@@ -105,6 +107,7 @@ impl ConsumerProcessor {
             reports,
             report_to,
             inline: None,
+            groups,
             retries: BTreeSet::new(),
             limits: HashMap::default(),
             pending: 0,

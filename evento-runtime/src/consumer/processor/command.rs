@@ -86,7 +86,7 @@ impl ConsumerProcessor {
             }
             Stage::Waiting => self.settle_skipped(number),
             // What runs ends as it likes; if it fails, or before it begins, it is skipped.
-            Stage::Pending | Stage::Claiming | Stage::Running | Stage::Left => {
+            Stage::Pending | Stage::Claiming | Stage::Running | Stage::Joined | Stage::Left => {
                 if let Some(delivery) = self.deliveries.get_mut(&number) {
                     delivery.skip = true;
                 }

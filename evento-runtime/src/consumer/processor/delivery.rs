@@ -21,6 +21,8 @@ pub(super) enum Stage {
     Claiming,
     /// Its handler runs.
     Running,
+    /// It runs together with one before it, or will.
+    Joined,
     /// Its next attempt is due later.
     Waiting,
     /// Given up; its dead letter is being stored.
@@ -67,15 +69,21 @@ pub(super) enum Claim {
     Held,
 }
 
-/// The handler that runs in the consumer's own loop.
+/// The handler that runs in the consumer's own loop, or the first of those that run together.
 pub(super) struct Inline {
     pub(super) number: DeliveryNo,
-    pub(super) future: BoxFuture<'static, AttemptEnd>,
+    pub(super) future: BoxFuture<'static, InlineEnd>,
+}
+
+/// How the handler in the consumer's own loop ended, or those that ran together.
+pub(super) enum InlineEnd {
+    One(AttemptEnd),
+    Together(Vec<(DeliveryNo, AttemptEnd)>),
 }
 
 impl Inline {
     /// The end of the one that runs; never, if none does. Cancel-safe: the future stays where it is.
-    pub(super) async fn poll(inline: &mut Option<Self>) -> AttemptEnd {
+    pub(super) async fn poll(inline: &mut Option<Self>) -> InlineEnd {
         match inline {
             Some(inline) => (&mut inline.future).await,
             None => std::future::pending().await,
@@ -83,7 +91,7 @@ impl Inline {
     }
 
     /// One step. `None`: it waits for something and will wake this task.
-    pub(super) async fn step(&mut self) -> Option<AttemptEnd> {
+    pub(super) async fn step(&mut self) -> Option<InlineEnd> {
         let future = &mut self.future;
         std::future::poll_fn(|cx| {
             std::task::Poll::Ready(match future.as_mut().poll(cx) {

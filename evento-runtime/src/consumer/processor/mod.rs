@@ -4,6 +4,7 @@ mod assembly;
 mod claim;
 mod command;
 mod delivery;
+mod grouping;
 mod intake;
 mod outcome;
 mod redrive;
@@ -26,7 +27,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use self::delivery::{Delivery, Inline, Stage};
+use self::delivery::{Delivery, Inline, InlineEnd, Stage};
+use self::grouping::Groups;
 use self::timeout::Limit;
 use self::timers::Timers;
 use super::attempt::{AttemptEnd, Caller};
@@ -152,6 +154,7 @@ pub struct ConsumerProcessor {
     reports: mpsc::Receiver<Report>,
     report_to: mpsc::Sender<Report>,
     inline: Option<Inline>,
+    groups: Groups,
     retries: BTreeSet<(Instant, DeliveryNo)>,
     /// Running attempts whose time is limited.
     limits: HashMap<DeliveryNo, Limit, FixedHasher>,
@@ -206,7 +209,7 @@ enum Happened {
     Timers(Result<Vec<Timer>, StoreError>),
     LeaseLost,
     Report(Report),
-    Inline(AttemptEnd),
+    Inline(InlineEnd),
     Settled(Settled),
     Admitted(usize, Option<Permit>),
     Feed(FeedEvent),
@@ -224,6 +227,7 @@ impl ConsumerProcessor {
             let phase = *self.stop.borrow_and_update();
             self.note_phase(phase);
             self.note_wishes();
+            self.groups.gate.set_open(self.may_begin());
             self.read_letters();
             self.read_timers(now);
             self.renew_claims(now);

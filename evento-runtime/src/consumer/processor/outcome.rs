@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::delivery::Claim;
+use super::delivery::{Claim, InlineEnd};
 use super::{AttemptEnd, ConsumerProcessor, Lane, Stage};
 use crate::clock::later;
-use crate::consumer::attempt::{AttemptError, Done, Effects, Failed};
+use crate::consumer::attempt::{AttemptError, Committed, Done, Effects, Failed};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::settle::Part;
 use crate::consumer::work::Report;
@@ -22,7 +22,7 @@ use crate::store::{DeadLetter, Failure};
 const SHORT_ERROR: usize = 1_024;
 
 /// Pauses while attempts cannot be made: 100 ms, doubling, at most 5 s.
-const UNREADY: RetryPolicy =
+pub(super) const UNREADY: RetryPolicy =
     RetryPolicy { retries: None, delay: Duration::from_millis(100), max_delay: Duration::from_secs(5) };
 
 /// Dead letters logged one by one in so much time; of more only the number is.
@@ -58,16 +58,21 @@ impl ConsumerProcessor {
         }
     }
 
-    pub(super) fn inline_ended(&mut self, end: AttemptEnd) {
+    pub(super) fn inline_ended(&mut self, end: InlineEnd) {
         let Some(inline) = self.inline.take() else { return };
-        self.in_flight -= 1;
-        self.attempt_ended(inline.number, end);
+        match end {
+            InlineEnd::One(end) => {
+                self.in_flight -= 1;
+                self.attempt_ended(inline.number, end);
+            }
+            InlineEnd::Together(ends) => self.inline_group_ended(ends),
+        }
     }
 
-    fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
+    pub(super) fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
         self.limits.remove(&number);
         let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
-        if !matches!(end, Err(Failed::Store(_))) {
+        if !matches!(end, Err(Failed::Store(_) | Failed::NotBegun)) {
             self.unready = 0;
         }
         match end {
@@ -83,6 +88,7 @@ impl ConsumerProcessor {
             }
             Err(Failed::Attempt(error)) => self.failed(number, error, None),
             Err(Failed::Store(error)) => self.not_attempted(number, &error),
+            Err(Failed::NotBegun) => self.give_back(number),
         }
     }
 
@@ -109,15 +115,15 @@ impl ConsumerProcessor {
         }
     }
 
-    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, effects: Effects, committed: bool) {
+    fn succeeded(&mut self, number: DeliveryNo, skipped: bool, effects: Effects, committed: Committed) {
         self.transient_streak = 0;
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
             Arc::make_mut(&mut self.errors).streak = 0;
             self.errors_changed = true;
         }
-        if committed {
-            return self.committed(number, &effects);
+        if committed != Committed::No {
+            return self.committed(number, &effects, committed);
         }
         if effects.is_empty() && number < REDRIVEN {
             return self.settle(number);
@@ -132,13 +138,13 @@ impl ConsumerProcessor {
     }
 
     /// Everything of it is stored, and that it was handled.
-    fn committed(&mut self, number: DeliveryNo, effects: &Effects) {
+    fn committed(&mut self, number: DeliveryNo, effects: &Effects, committed: Committed) {
         if let Some(due_at) = effects.scheduled.iter().map(|timer| timer.due_at).min() {
             self.timer_stored(due_at);
         }
         let position = self.deliveries.get(&number).map(|delivery| delivery.event.position.clone());
         self.settle(number);
-        if let Some(position) = position {
+        if let Some(position) = position.filter(|_| committed == Committed::Noted) {
             self.settler.completed(position);
         }
     }
@@ -176,7 +182,7 @@ impl ConsumerProcessor {
     }
 
     /// It ended without an outcome, and stays open.
-    fn leave(&mut self, number: DeliveryNo) {
+    pub(super) fn leave(&mut self, number: DeliveryNo) {
         if let Some(delivery) = self.deliveries.get_mut(&number) {
             delivery.stage = Stage::Left;
             delivery.hold = None;

@@ -20,6 +20,7 @@ impl ConsumerProcessor {
         }
         let oldest = self.log.oldest().and_then(|number| self.deliveries.get(&number));
         let oldest_recorded_at = oldest.map(|delivery| delivery.event.recorded_at);
+        let exposure = self.exposure();
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
             status.reason = reason;
@@ -32,7 +33,7 @@ impl ConsumerProcessor {
             status.stored_at = Some(self.settler.stored_at());
             status.in_flight = self.in_flight;
             status.open = self.log.open_len();
-            status.exposure = self.log.exposure();
+            status.exposure = exposure;
             status.counters = self.counters;
             status.errors = Arc::clone(&self.errors);
         });
@@ -69,7 +70,7 @@ impl ConsumerProcessor {
         let settings = &self.plan.settings;
         let buffered = self.pending >= settings.look_ahead || self.pending_bytes >= settings.look_ahead_bytes;
         let full = buffered && self.inline.is_none() && self.is_starved();
-        if full || self.log.exposure() >= self.plan.settings.window {
+        if full || self.exposure() >= self.plan.settings.window {
             return Some(StallReason::WindowFull);
         }
         if self.dispatch.at_barrier() && !self.executors.is_empty() {

@@ -7,6 +7,8 @@ use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::delivery::InlineEnd;
+use super::grouping::Turn;
 use super::{ConsumerProcessor, Inline, Lane, Stage, StopPhase};
 use crate::consumer::delivery::{Cover, DeliveryNo, REDRIVEN};
 use crate::consumer::work::{Job, Reports};
@@ -48,7 +50,7 @@ impl ConsumerProcessor {
     /// Whether one more delivery fits the window.
     fn has_room(&mut self) -> bool {
         self.warn_of_window();
-        self.log.exposure() + self.claimed_not_begun < self.plan.settings.window
+        self.exposure() + self.claimed_not_begun < self.plan.settings.window
     }
 
     /// Whether any handler may be called now.
@@ -66,7 +68,7 @@ impl ConsumerProcessor {
     }
 
     fn warn_of_window(&mut self) {
-        let (exposure, window) = (self.log.exposure(), self.plan.settings.window);
+        let (exposure, window) = (self.exposure(), self.plan.settings.window);
         if exposure * 2 < window {
             self.pinned.next_age = None;
             return;
@@ -101,8 +103,14 @@ impl ConsumerProcessor {
                     self.settle_skipped(number);
                     continue;
                 }
-                self.dispatch.begin_inline();
-                self.begin_claimed(number);
+                match self.begin_inline_group(number) {
+                    Turn::Alone => {
+                        self.dispatch.begin_inline();
+                        self.begin_claimed(number);
+                    }
+                    Turn::Taken => {}
+                    Turn::NotYet => return false,
+                }
             }
             let Some(inline) = &mut self.inline else { return false };
             let Some(end) = inline.step().await else { return false };
@@ -128,33 +136,44 @@ impl ConsumerProcessor {
         let context = HandlerContext::of_delivery(scope, event, next.attempt, number >= REDRIVEN)
             .limited(next.stop, next.abandon);
         let future = if caller.is_blocking() {
-            // Counted until it ends, also by a loop that died meanwhile.
-            let (tasks, running) = (self.tasks.clone(), self.handlers.token());
-            async move {
-                let runtime = tokio::runtime::Handle::current();
-                let call = move || {
-                    let _running = running;
-                    runtime.block_on(caller.call(context))
-                };
-                match tasks.spawn_blocking(call).await {
-                    Ok(end) => end,
-                    // It catches its own panics: only a runtime that ends takes it away.
-                    Err(_) => std::future::pending().await,
-                }
-            }
-            .boxed()
+            self.on_blocking_thread(async move { InlineEnd::One(caller.call(context).await) }).boxed()
         } else {
-            async move { caller.call(context).await }.boxed()
+            async move { InlineEnd::One(caller.call(context).await) }.boxed()
         };
         self.inline = Some(Inline { number, future });
     }
 
-    fn note_begun(&mut self, number: DeliveryNo) {
+    /// Counted until it ends, also by a loop that died meanwhile.
+    pub(super) fn on_blocking_thread(
+        &self,
+        work: impl Future<Output = InlineEnd> + Send + 'static,
+    ) -> impl Future<Output = InlineEnd> + Send + 'static {
+        let (tasks, running) = (self.tasks.clone(), self.handlers.token());
+        async move {
+            let runtime = tokio::runtime::Handle::current();
+            let call = move || {
+                let _running = running;
+                runtime.block_on(work)
+            };
+            match tasks.spawn_blocking(call).await {
+                Ok(end) => end,
+                // It catches its own panics: only a runtime that ends takes it away.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+
+    pub(super) fn note_begun(&mut self, number: DeliveryNo) {
+        self.note_running(number);
+        self.log.start(number);
+    }
+
+    /// Its handler begins, and the log is to hear of it later.
+    pub(super) fn note_running(&mut self, number: DeliveryNo) {
         self.leave_pending(number);
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
         delivery.began.get_or_insert_with(Instant::now);
         delivery.stage = Stage::Running;
-        self.log.start(number);
         self.in_flight += 1;
         self.counters.started += 1;
     }
@@ -226,7 +245,9 @@ impl ConsumerProcessor {
         if self.waits_for_claim(number, Instant::now()) {
             return;
         }
-        if let Ok(Some(permit)) = self.claim_first(number, Some(permit)) {
+        if let Ok(Some(permit)) = self.claim_first(number, Some(permit))
+            && let Err(permit) = self.run_group_on(lane, number, permit)
+        {
             self.run_on(lane, number, permit);
         }
     }
@@ -285,8 +306,7 @@ impl ConsumerProcessor {
                     }
                 }
                 // One that waited for another's claim has not begun.
-                (None, Lane::Executor(lane)) if delivery.began.is_none() => self.dispatch.make_ready(number, lane),
-                (None, Lane::Executor(lane)) => self.dispatch.make_ready_again(number, lane),
+                (None, Lane::Executor(lane)) => self.back_into_place(number, lane),
                 (None, Lane::Inline) => self.begin_claimed(number),
             }
         }

@@ -60,7 +60,9 @@ impl ConsumerProcessor {
             // Dropping it could lose what it has written so far.
             self.tasks.spawn(inline.future);
         }
-        while !self.lost && (self.settler.is_writing() || self.has_final_news()) {
+        // What a group stores with its effects may stand by now, or later: an older checkpoint may not follow it.
+        let covering = self.groups.covering;
+        while !self.lost && !covering && (self.settler.is_writing() || self.has_final_news()) {
             if !self.settler.is_writing() {
                 self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
             }

@@ -17,7 +17,8 @@ const PASSING: Duration = Duration::from_secs(1);
 impl ConsumerProcessor {
     /// Begins a write if one is due and none is under way.
     pub(super) fn write_if_due(&mut self, now: Instant) {
-        if self.lost || !self.settler.is_free(now) {
+        // A group that stores the checkpoint itself is the one write under way.
+        if self.lost || self.groups.covering || !self.settler.is_free(now) {
             return;
         }
         if !self.is_owner() {
@@ -28,7 +29,7 @@ impl ConsumerProcessor {
         }
         let changed = usize::try_from(self.log.changed()).unwrap_or(usize::MAX);
         let settings = &self.plan.settings;
-        let full = changed >= settings.checkpoint_every || self.log.exposure() >= settings.window;
+        let full = changed >= settings.checkpoint_every || self.exposure() >= settings.window;
         let idle = changed > 0 && self.is_idle();
         let due = self.next_write(now).is_some_and(|instant| instant <= now);
         if self.settler.has_parts() || (full && changed > 0) || idle || due {
@@ -70,7 +71,7 @@ impl ConsumerProcessor {
 
     /// When a write is due although nothing happens.
     pub(super) fn next_write(&self, now: Instant) -> Option<Instant> {
-        if self.lost || self.settler.is_writing() {
+        if self.lost || self.groups.covering || self.settler.is_writing() {
             return None;
         }
         if !self.is_owner() {

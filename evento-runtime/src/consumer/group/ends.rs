@@ -1,0 +1,59 @@
+//! Where it is told how the members of a group ended.
+
+use std::collections::BTreeSet;
+
+use tokio::sync::mpsc;
+
+use crate::consumer::attempt::{AttemptEnd, Failed};
+use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::work::Report;
+
+/// Where ends go.
+pub(crate) enum Ends {
+    /// All at once, to whoever runs the group.
+    Kept(Vec<(DeliveryNo, AttemptEnd)>),
+    /// To the consumer, as they come.
+    Sent(Sent),
+}
+
+impl Ends {
+    pub(crate) fn sent(to: mpsc::Sender<Report>, members: &[DeliveryNo]) -> Self {
+        Self::Sent(Sent { to, left: members.iter().copied().collect() })
+    }
+
+    /// What was kept.
+    pub(crate) fn kept(self) -> Vec<(DeliveryNo, AttemptEnd)> {
+        match self {
+            Self::Kept(ends) => ends,
+            Self::Sent(_) => Vec::new(),
+        }
+    }
+
+    pub(super) async fn note(&mut self, number: DeliveryNo, end: AttemptEnd) {
+        match self {
+            Self::Kept(ends) => ends.push((number, end)),
+            Self::Sent(sent) => {
+                sent.left.remove(&number);
+                // The consumer is gone only after an abandoned stop: then nobody records an outcome.
+                let _ = sent.to.send(Report { number, end: Some(end) }).await;
+            }
+        }
+    }
+}
+
+/// Tells of what is dropped instead of run to its end as well.
+pub(crate) struct Sent {
+    to: mpsc::Sender<Report>,
+    left: BTreeSet<DeliveryNo>,
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        for (at, number) in std::mem::take(&mut self.left).into_iter().enumerate() {
+            // Nothing is known of the first; the others wait for it, or for a turn of their own.
+            let end = (at > 0).then_some(Err(Failed::NotBegun));
+            // A full channel means that the consumer is not reading any more; it finds the delivery open.
+            let _ = self.to.try_send(Report { number, end });
+        }
+    }
+}

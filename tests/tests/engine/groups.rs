@@ -1,0 +1,376 @@
+//! Events that share a transaction: how many commits that takes, what one of them that fails costs the others, and
+//! what becomes of a commit without an answer.
+
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use evento_runtime::deps::Need;
+use evento_runtime::executor::ConsumerExecutors;
+use evento_runtime::identity::ConsumerId;
+use evento_runtime::prelude::*;
+use evento_runtime::store::{
+    Database, Lease, LetterFilter, OpenTransaction, Settlement, Sqlite, SqliteStore, Store, StoreConfig, Synchronous,
+    TransactionStore,
+};
+use evento_runtime::{Expected, Running, StoreError, StoreErrorKind};
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::scripted::{Journal, Made, over, settled, stop};
+
+/// What the handlers of a test do.
+#[derive(Clone, Default)]
+struct Plan {
+    /// Refused by their handlers.
+    poison: Vec<u64>,
+    /// Refused by the commit.
+    dangling: Vec<u64>,
+    /// Every call: the event and its attempt.
+    calls: Journal<(u64, u32)>,
+}
+
+impl Plan {
+    async fn handle(&self, db: &mut SqliteConnection, who: &str, n: u64, attempt: u32) -> Result<(), BoxError> {
+        self.calls.push((n, attempt));
+        sqlx::query("INSERT INTO entry (who, n, parent) VALUES (?1, ?2, ?3)")
+            .bind(who)
+            .bind(i64::try_from(n)?)
+            .bind(if self.dangling.contains(&n) { 1 } else { 0 })
+            .execute(db)
+            .await?;
+        if self.poison.contains(&n) { Err(format!("{n} is refused").into()) } else { Ok(()) }
+    }
+}
+
+struct InOrder(Plan);
+
+#[projector(version = 1)]
+impl InOrder {
+    #[event_handler(retry = 0)]
+    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>, attempt: Attempt) -> Result<(), BoxError> {
+        self.0.handle(tx, "in-order", event.n, attempt.0).await
+    }
+}
+
+struct OnLanes(Plan);
+
+#[projector(version = 1)]
+impl OnLanes {
+    #[event_handler(executor = "pool", retry = 0)]
+    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>, attempt: Attempt) -> Result<(), BoxError> {
+        self.0.handle(tx, "lanes", event.n, attempt.0).await
+    }
+}
+
+async fn store(folder: &Path) -> SqliteStore {
+    let store = Sqlite::file(folder.join("b.db")).synchronous(Synchronous::Normal).open().await.unwrap();
+    let mut db = store.writer().acquire().await.unwrap();
+    let tables = "CREATE TABLE parent (id INTEGER PRIMARY KEY); INSERT INTO parent VALUES (0);
+        CREATE TABLE entry (who TEXT NOT NULL, n INTEGER NOT NULL,
+            parent INTEGER NOT NULL REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED);
+        CREATE TABLE noted (position BLOB NOT NULL);
+        CREATE TRIGGER note AFTER INSERT ON evento_completion BEGIN INSERT INTO noted VALUES (new.position); END";
+    sqlx::raw_sql(tables).execute(&mut *db).await.unwrap();
+    drop(db);
+    store
+}
+
+/// Of the write connection from now on.
+async fn count_commits(store: &SqliteStore) -> Arc<AtomicU32> {
+    let commits = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&commits);
+    let mut db = store.writer().acquire().await.unwrap();
+    db.lock_handle().await.unwrap().set_commit_hook(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        true
+    });
+    commits
+}
+
+async fn numbers(store: &SqliteStore, query: &'static str) -> Vec<u64> {
+    let mut db = store.writer().acquire().await.unwrap();
+    let rows = sqlx::query(query).fetch_all(&mut *db).await.unwrap();
+    rows.iter().map(|row| u64::try_from(row.get::<i64, _>(0)).unwrap()).collect()
+}
+
+const ENTRIES: &str = "SELECT n FROM entry ORDER BY rowid";
+
+async fn append(store: &SqliteStore, numbers: std::ops::Range<u64>) -> Position {
+    let events = numbers.map(|n| NewEvent::from(Made { n }).key(format!("k{}", n % 7)));
+    store.append(None::<String>, Expected::Any, events).await.unwrap().last
+}
+
+async fn dead(running: &Running) -> Vec<(u64, u32)> {
+    let letters = running.consumers()[0].dead_letters(LetterFilter::all(), None, 1_000).await.unwrap();
+    letters.iter().map(|dead| (dead.letter.event.position.as_u64().unwrap() - 1, dead.letter.attempts)).collect()
+}
+
+#[tokio::test]
+async fn a_thousand_events_take_few_commits_and_in_order_no_row_each() {
+    for parallel in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path()).await;
+        let last = append(&store, 0..1_000).await;
+        let commits = count_commits(&store).await;
+        let plan = Plan::default();
+        let builder = over(store.clone()).checkpoint_interval(Duration::from_millis(100));
+        let builder = if parallel {
+            builder.component(OnLanes(plan.clone())).executor(ConsumerExecutors::partitioned("pool", 4))
+        } else {
+            builder.component(InOrder(plan.clone()))
+        };
+        let running = builder.build().unwrap().start().await.unwrap();
+        settled(&running, &last).await;
+        let commits = commits.load(Ordering::SeqCst);
+        assert!(commits <= 90, "{commits} commits, parallel: {parallel}");
+        assert_eq!(plan.calls.len(), 1_000);
+        let mut entries = numbers(&store, ENTRIES).await;
+        for key in 0..7 {
+            assert!(entries.iter().filter(|n| **n % 7 == key).is_sorted());
+        }
+        entries.sort_unstable();
+        assert_eq!(entries, (0..1_000).collect::<Vec<_>>());
+        let noted = numbers(&store, "SELECT count(*) FROM noted").await;
+        assert_eq!(noted, [if parallel { 1_000 } else { 0 }], "the checkpoint says it for events in order");
+        stop(running).await;
+        store.close().await;
+    }
+}
+
+/// The first, one in the middle, two next to each other, the last: refused by handlers or by the commit.
+#[tokio::test]
+async fn one_that_fails_fails_alone_and_the_others_are_there_once_in_the_order_of_their_keys() {
+    const FAILING: [u64; 6] = [0, 50, 51, 57, 58, 99];
+    for (parallel, window) in [(false, 1_024), (true, 1_024), (false, 3), (true, 3), (true, 1)] {
+        for dangling in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = store(folder.path()).await;
+            let last = append(&store, 0..100).await;
+            let mut plan = Plan::default();
+            if dangling {
+                plan.dangling = FAILING.to_vec();
+            } else {
+                plan.poison = FAILING.to_vec();
+            }
+            let builder = over(store.clone()).window(window).checkpoint_interval(Duration::from_millis(2));
+            let builder = if parallel {
+                builder.component(OnLanes(plan.clone())).executor(ConsumerExecutors::partitioned("pool", 3))
+            } else {
+                builder.component(InOrder(plan.clone()))
+            };
+            let running = builder.build().unwrap().start().await.unwrap();
+            settled(&running, &last).await;
+            let what = format!("parallel: {parallel}, window {window}, dangling: {dangling}");
+            let mut entries = numbers(&store, ENTRIES).await;
+            for key in 0..7 {
+                assert!(entries.iter().filter(|n| **n % 7 == key).is_sorted(), "{what}: {entries:?}");
+            }
+            entries.sort_unstable();
+            assert_eq!(entries, (0..100).filter(|n| !FAILING.contains(n)).collect::<Vec<_>>(), "{what}");
+            let mut dead = dead(&running).await;
+            dead.sort_unstable();
+            assert_eq!(dead, FAILING.map(|n| (n, 1)), "{what}");
+            // What runs again for the sake of others is the same attempt.
+            assert!(plan.calls.all().iter().all(|(_, attempt)| *attempt == 1), "{what}");
+            assert_eq!(running.status()[0].counters.failed, 6, "{what}");
+            assert_eq!(running.status()[0].counters.started, 100, "{what}");
+            stop(running).await;
+            assert_eq!(numbers(&store, "SELECT count(*) FROM evento_completion").await, [0], "{what}");
+            store.close().await;
+        }
+    }
+}
+
+/// The second of five waits within its handler while the consumer is paused: the third does not begin before it goes on.
+struct Held {
+    calls: Journal<u64>,
+    entered: Arc<tokio::sync::Notify>,
+    go: Arc<tokio::sync::Notify>,
+}
+
+#[projector(version = 1)]
+impl Held {
+    #[event_handler(retry = 0)]
+    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+        self.calls.push(event.n);
+        if event.n == 1 {
+            self.entered.notify_one();
+            self.go.notified().await;
+        }
+        Plan::default().handle(tx, "held", event.n, 1).await
+    }
+}
+
+#[tokio::test]
+async fn a_pause_lets_nothing_more_of_a_group_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path()).await;
+    let last = append(&store, 0..5).await;
+    let (calls, entered, go) = (Journal::default(), Arc::default(), Arc::<tokio::sync::Notify>::default());
+    let held = Held { calls: calls.clone(), entered: Arc::clone(&entered), go: Arc::clone(&go) };
+    let running = over(store.clone()).component(held).build().unwrap().start().await.unwrap();
+    let consumer = running.consumers()[0].clone();
+    entered.notified().await;
+    // The writer is the handler's: the pause is stored once it is free, and waited for then.
+    let pausing = tokio::spawn(async move { consumer.pause().await });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    go.notify_one();
+    pausing.await.unwrap().unwrap();
+    let before = calls.len();
+    assert!(before >= 2, "{before}");
+    running.consumers()[0].resume().await.unwrap();
+    settled(&running, &last).await;
+    assert_eq!(calls.all(), [0, 1, 2, 3, 4], "and nothing twice");
+    assert_eq!(numbers(&store, ENTRIES).await, [0, 1, 2, 3, 4]);
+    stop(running).await;
+    store.close().await;
+}
+
+/// SQLite, where every third commit gets no answer; of those every second one is there all the same.
+struct Flaky;
+
+struct FlakyTransaction {
+    open: <Sqlite as Database>::Transaction,
+    commits: Arc<AtomicU32>,
+}
+
+impl Database for Flaky {
+    type Connection = SqliteConnection;
+    type Transaction = FlakyTransaction;
+
+    fn connection(transaction: &FlakyTransaction) -> &SqliteConnection {
+        Sqlite::connection(&transaction.open)
+    }
+
+    fn connection_mut(transaction: &mut FlakyTransaction) -> &mut SqliteConnection {
+        Sqlite::connection_mut(&mut transaction.open)
+    }
+}
+
+#[async_trait]
+impl OpenTransaction for FlakyTransaction {
+    fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+        self
+    }
+
+    async fn settle(&mut self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
+        self.open.settle(lease, settlement).await
+    }
+
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        let count = self.commits.fetch_add(1, Ordering::SeqCst);
+        let open = Box::new(self.open);
+        if count % 3 != 1 {
+            return open.commit().await;
+        }
+        if count % 2 == 0 {
+            open.commit().await?;
+        } else {
+            open.roll_back().await;
+        }
+        Err(StoreError::new(StoreErrorKind::Connection, "flaky"))
+    }
+
+    async fn roll_back(self: Box<Self>) {
+        Box::new(self.open).roll_back().await;
+    }
+}
+
+struct FlakyStore {
+    inner: Arc<dyn TransactionStore>,
+    commits: Arc<AtomicU32>,
+}
+
+#[async_trait]
+impl TransactionStore for FlakyStore {
+    fn database(&self) -> Need {
+        Need::of::<Flaky>()
+    }
+
+    async fn begin(&self) -> Result<Box<dyn OpenTransaction>, StoreError> {
+        let open = self.inner.begin().await?.into_any().downcast().unwrap();
+        Ok(Box::new(FlakyTransaction { open: *open, commits: Arc::clone(&self.commits) }))
+    }
+
+    async fn completed(&self, consumer: &ConsumerId) -> Result<Vec<Position>, StoreError> {
+        self.inner.completed(consumer).await
+    }
+}
+
+struct FlakyConfig(SqliteStore, Arc<AtomicU32>);
+
+#[async_trait]
+impl StoreConfig for FlakyConfig {
+    fn describe(&self) -> String {
+        "flaky".to_owned()
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn supplies(&self) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn database(&self) -> Option<Need> {
+        Some(Need::of::<Flaky>())
+    }
+
+    async fn open(self: Box<Self>) -> Result<Store, StoreError> {
+        let mut store = StoreConfig::open(Box::new(self.0)).await?;
+        let inner = store.stores.transactions.take().unwrap();
+        store.stores.transactions = Some(Arc::new(FlakyStore { inner, commits: self.1 }));
+        Ok(store)
+    }
+}
+
+struct FlakyInOrder(Plan);
+
+#[projector(version = 1)]
+impl FlakyInOrder {
+    #[event_handler(retry = 0)]
+    async fn made(&self, event: Made, tx: &mut Tx<Flaky>, attempt: Attempt) -> Result<(), BoxError> {
+        self.0.handle(tx, "in-order", event.n, attempt.0).await
+    }
+}
+
+struct FlakyOnLanes(Plan);
+
+#[projector(version = 1)]
+impl FlakyOnLanes {
+    #[event_handler(executor = "pool", retry = 0)]
+    async fn made(&self, event: Made, tx: &mut Tx<Flaky>, attempt: Attempt) -> Result<(), BoxError> {
+        self.0.handle(tx, "lanes", event.n, attempt.0).await
+    }
+}
+
+#[tokio::test]
+async fn a_commit_without_an_answer_is_asked_about_and_its_events_are_there_once() {
+    for parallel in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path()).await;
+        let commits = Arc::new(AtomicU32::new(0));
+        let last = append(&store, 0..100).await;
+        let plan = Plan { poison: vec![40], ..Plan::default() };
+        let builder = over(FlakyConfig(store.clone(), Arc::clone(&commits))).window(20);
+        let builder = if parallel {
+            builder.component(FlakyOnLanes(plan.clone())).executor(ConsumerExecutors::tasks("pool", 2))
+        } else {
+            builder.component(FlakyInOrder(plan.clone()))
+        };
+        let running = builder.build().unwrap().start().await.unwrap();
+        settled(&running, &last).await;
+        let mut entries = numbers(&store, ENTRIES).await;
+        entries.sort_unstable();
+        assert_eq!(entries, (0..100).filter(|n| *n != 40).collect::<Vec<_>>(), "parallel: {parallel}");
+        assert!(commits.load(Ordering::SeqCst) >= 5, "some had no answer");
+        assert_eq!(dead(&running).await, [(40, 1)]);
+        stop(running).await;
+        store.close().await;
+    }
+}
