@@ -5,7 +5,7 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use evento_runtime::deps::Need;
@@ -123,10 +123,13 @@ async fn a_thousand_events_take_few_commits_and_in_order_no_row_each() {
         } else {
             builder.component(InOrder(plan.clone()))
         };
+        let began = Instant::now();
         let running = builder.build().unwrap().start().await.unwrap();
         settled(&running, &last).await;
         let commits = commits.load(Ordering::SeqCst);
-        assert!(commits <= 90, "{commits} commits, parallel: {parallel}");
+        // What is over its time ends a group as well, and the checkpoint is stored in between.
+        let most = 70 + began.elapsed().as_millis() / 10;
+        assert!(u128::from(commits) <= most, "{commits} commits instead of {most}, parallel: {parallel}");
         assert_eq!(plan.calls.len(), 1_000);
         let mut entries = numbers(&store, ENTRIES).await;
         for key in 0..7 {
@@ -185,44 +188,34 @@ async fn one_that_fails_fails_alone_and_the_others_are_there_once_in_the_order_o
     }
 }
 
-/// The second of five waits within its handler while the consumer is paused: the third does not begin before it goes on.
-struct Held {
-    calls: Journal<u64>,
-    entered: Arc<tokio::sync::Notify>,
-    go: Arc<tokio::sync::Notify>,
-}
+/// The second of its events waits within its handler for the stop.
+struct Stopped(Journal<u64>);
 
 #[projector(version = 1)]
-impl Held {
+impl Stopped {
     #[event_handler(retry = 0)]
-    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
-        self.calls.push(event.n);
+    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>, mut stop: Stop) -> Result<(), BoxError> {
+        self.0.push(event.n);
         if event.n == 1 {
-            self.entered.notify_one();
-            self.go.notified().await;
+            stop.stopped().await;
         }
-        Plan::default().handle(tx, "held", event.n, 1).await
+        Plan::default().handle(tx, "stopped", event.n, 1).await
     }
 }
 
 #[tokio::test]
-async fn a_pause_lets_nothing_more_of_a_group_begin() {
+async fn a_stop_lets_nothing_more_of_a_group_begin_and_keeps_what_has_run() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path()).await;
     let last = append(&store, 0..5).await;
-    let (calls, entered, go) = (Journal::default(), Arc::default(), Arc::<tokio::sync::Notify>::default());
-    let held = Held { calls: calls.clone(), entered: Arc::clone(&entered), go: Arc::clone(&go) };
-    let running = over(store.clone()).component(held).build().unwrap().start().await.unwrap();
-    let consumer = running.consumers()[0].clone();
-    entered.notified().await;
-    // The writer is the handler's: the pause is stored once it is free, and waited for then.
-    let pausing = tokio::spawn(async move { consumer.pause().await });
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    go.notify_one();
-    pausing.await.unwrap().unwrap();
-    let before = calls.len();
-    assert!(before >= 2, "{before}");
-    running.consumers()[0].resume().await.unwrap();
+    let calls = Journal::default();
+    let begun = async || over(store.clone()).component(Stopped(calls.clone())).build().unwrap().start().await.unwrap();
+    let running = begun().await;
+    evento_tests::eventually("the second has begun", || calls.len() == 2).await;
+    stop(running).await;
+    assert_eq!(calls.all(), [0, 1]);
+    assert_eq!(numbers(&store, ENTRIES).await, [0, 1]);
+    let running = begun().await;
     settled(&running, &last).await;
     assert_eq!(calls.all(), [0, 1, 2, 3, 4], "and nothing twice");
     assert_eq!(numbers(&store, ENTRIES).await, [0, 1, 2, 3, 4]);

@@ -20,6 +20,8 @@ mod errors;
 mod figures;
 #[cfg(feature = "postgres")]
 mod gaps;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod groups;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

@@ -13,6 +13,7 @@ impl ConsumerProcessor {
 
     /// Nothing more begins. What waited for another attempt stays open: it is delivered again.
     pub(super) fn quiet(&mut self) {
+        self.groups.gate.set_open(false);
         self.handlers_stop.send_replace(true);
         self.stop_limited();
         self.admissions.clear();
