@@ -149,6 +149,20 @@ pub fn event<E: EventArgument>(context: &HandlerContext) -> Result<E, BoxError> 
     E::decode(context.event()).map_err(Into::into)
 }
 
+/// The decoded events of a batch.
+///
+/// # Errors
+/// The payload of one of them is not one of `E`; it becomes a dead letter, and the others come again.
+pub fn events<E: EventArgument>(context: &HandlerContext) -> Result<Vec<E>, BoxError> {
+    let decode = |(place, event)| {
+        E::decode(event).map_err(|error| {
+            context.note_undecodable(place);
+            BoxError::from(error)
+        })
+    };
+    context.events().iter().enumerate().map(decode).collect()
+}
+
 /// An argument after the event.
 ///
 /// # Errors

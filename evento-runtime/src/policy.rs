@@ -56,6 +56,15 @@ pub struct HandlerTimeout {
     pub abandons: bool,
 }
 
+/// How many events a handler is called for at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batching {
+    /// At most so many; never more than are read ahead, nor than fit the window.
+    pub most: usize,
+    /// How long it waits for more once the first is there; zero: it takes what waits.
+    pub linger: Duration,
+}
+
 /// How often and how fast a failed event is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {

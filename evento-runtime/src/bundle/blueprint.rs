@@ -13,7 +13,7 @@ use crate::deps::Deps;
 use crate::engine::{ConsumerEngine, ConsumerPlan, HandlerPlan, ObserverEngine, ProjectorEngine, SagaEngine};
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
-use crate::policy::{CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{Batching, CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::Stores;
 
 pub(super) struct Blueprint {
@@ -118,6 +118,10 @@ impl Blueprint {
                     invoke: def.invoke,
                     saga: def.saga,
                     timeout: def.timeout.map(|after| HandlerTimeout { after, abandons: def.abandon }),
+                    batch: def.batch.map(|most| Batching {
+                        most: usize::try_from(most).unwrap_or(usize::MAX),
+                        linger: def.linger.unwrap_or_default(),
+                    }),
                     transactions: def.transaction.and_then(|_| stores.transactions.clone()),
                     retry: *retry,
                     executor: executors.iter().find(|executor| Some(executor.name()) == def.executor).cloned(),

@@ -7,7 +7,6 @@ use super::BundleBuilder;
 use super::settings::{ComponentSettings, HandlerSettings, Sizes};
 use super::text::short_type;
 use crate::component::{ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Location, Registered};
-use crate::deps::Need;
 use crate::executor::ConsumerExecutor;
 use crate::policy::CheckpointMode;
 
@@ -126,6 +125,13 @@ pub(super) struct DraftHandler {
     pub(super) settings: HandlerSettings,
 }
 
+impl DraftHandler {
+    /// Whether its events can only be covered once they are settled, wherever it runs.
+    fn settles(&self) -> bool {
+        self.def.transaction.is_some() || self.def.batch.is_some()
+    }
+}
+
 impl DraftComponent {
     /// For people: `OrderView::placed`.
     pub(super) fn label(&self, handler: &DraftHandler) -> String {
@@ -143,9 +149,9 @@ impl DraftComponent {
         starts.chain(self.resets.iter().map(|hook| ("#[on_reset]", *hook)))
     }
 
-    /// The first of its handlers that takes the framework's transaction, and of which database.
-    pub(super) fn transactional(&self) -> Option<(&DraftHandler, Need)> {
-        self.handlers.iter().find_map(|handler| Some((handler, handler.def.transaction?)))
+    /// The first of its handlers whose events can only be covered once they are settled.
+    pub(super) fn settling(&self) -> Option<&DraftHandler> {
+        self.handlers.iter().find(|handler| handler.settles())
     }
 
     pub(super) fn mode(&self) -> CheckpointMode {
@@ -191,7 +197,7 @@ impl<'a> Draft<'a> {
             .chain(free)
             .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) })
             .collect();
-        let transactional = handlers.iter().any(|handler| handler.def.transaction.is_some());
+        let settling = handlers.iter().any(|handler| handler.settles());
         let joining = |hooks: &[&'static FreeHook]| -> Vec<&'static HookDef> {
             let joining = hooks.iter().filter(|hook| hook.component.type_id == def.type_id);
             joining.map(|hook| &hook.hook).collect()
@@ -201,7 +207,7 @@ impl<'a> Draft<'a> {
             hooks: def.on_start.iter().chain(joining(&registry.hooks)).collect(),
             resets: def.on_reset.iter().chain(joining(&registry.resets)).collect(),
             handlers,
-            settings: ComponentSettings::of(def, transactional, &builder.defaults, &builder.for_components),
+            settings: ComponentSettings::of(def, settling, &builder.defaults, &builder.for_components),
             value: builder.given.iter().find(|given| given.def.type_id == def.type_id).and_then(|g| g.value.clone()),
         }
     }

@@ -164,6 +164,8 @@ impl HandlerEntry {
         entries.extend(settings.timeout.as_ref().map(|timeout| Entry::new("timeout", timeout, shown)));
         entries
             .extend(settings.abandon.as_ref().map(|abandon| Entry::new("on_timeout", abandon, |_| "abandon".into())));
+        entries.extend(settings.batch.as_ref().map(|batch| Entry::new("batch", batch, |most| (*most).into())));
+        entries.extend(settings.linger.as_ref().map(|linger| Entry::new("linger", linger, shown)));
         Self {
             method: def.method,
             event: def.names.map(|(name, _)| name),

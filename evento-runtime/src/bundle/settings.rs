@@ -167,7 +167,7 @@ pub(super) enum What {
 #[derive(Debug, Clone)]
 pub(super) struct ComponentSettings {
     /// Always [`Watermark`](CheckpointMode::Watermark) for sagas and observers, and where a handler takes the framework's
-    /// transaction, unless its own attribute or a call that names it says otherwise (rule `no-on-start`).
+    /// transaction or many events at once, unless its own attribute or a call that names it says otherwise (rule `no-on-start`).
     pub(super) mode: Setting<CheckpointMode>,
     pub(super) start: Setting<StartFrom>,
     pub(super) contexts: Setting<Vec<String>>,
@@ -175,19 +175,14 @@ pub(super) struct ComponentSettings {
 }
 
 impl ComponentSettings {
-    /// `transactional`: a handler takes the framework's transaction.
-    pub(super) fn of(
-        def: &'static ComponentDef,
-        transactional: bool,
-        defaults: &Defaults,
-        said: &[ForComponent],
-    ) -> Self {
+    /// `settling`: a handler takes the framework's transaction, or many events at once.
+    pub(super) fn of(def: &'static ComponentDef, settling: bool, defaults: &Defaults, said: &[ForComponent]) -> Self {
         let attribute = Origin::Attribute(def.location);
         let mut settings = Self {
             mode: match (def.kind, def.checkpoint, defaults.mode) {
                 (Kind::Saga | Kind::Observer, ..) => Setting::built_in(CheckpointMode::Watermark),
                 (Kind::Projector, Some(mode), _) => Setting::new(mode, attribute),
-                (Kind::Projector, None, _) if transactional => Setting::built_in(CheckpointMode::Watermark),
+                (Kind::Projector, None, _) if settling => Setting::built_in(CheckpointMode::Watermark),
                 (Kind::Projector, None, said) => or_built_in(said, CheckpointMode::default()),
             },
             start: match (def.start, def.kind) {
@@ -225,6 +220,10 @@ pub(super) struct HandlerSettings {
     pub(super) timeout: Option<Setting<Duration>>,
     /// Only where it is said.
     pub(super) abandon: Option<Setting<bool>>,
+    /// Only where it is said.
+    pub(super) batch: Option<Setting<u32>>,
+    /// Only where it is said.
+    pub(super) linger: Option<Setting<Duration>>,
 }
 
 impl HandlerSettings {
@@ -240,6 +239,8 @@ impl HandlerSettings {
             max_delay: delay(def.max_delay, defaults.max_delay, DEFAULT_MAX_DELAY),
             timeout: def.timeout.map(|timeout| Setting::new(timeout, attribute)),
             abandon: def.abandon.then_some(Setting::new(true, attribute)),
+            batch: def.batch.map(|batch| Setting::new(batch, attribute)),
+            linger: def.linger.map(|linger| Setting::new(linger, attribute)),
         }
     }
 

@@ -64,6 +64,10 @@ pub struct HandlerDef {
     pub timeout: Option<Duration>,
     /// Whether its future is dropped then, rather than waited for.
     pub abandon: bool,
+    /// It takes so many events at once, at most; `None`: one.
+    pub batch: Option<u32>,
+    /// How long it waits for more of them; `None`: it takes what waits.
+    pub linger: Option<Duration>,
     /// Provided types it takes, one list an argument.
     pub needs: &'static [&'static [Need]],
     /// Calls it.
@@ -98,6 +102,8 @@ impl HandlerDef {
             max_delay: None,
             timeout: None,
             abandon: false,
+            batch: None,
+            linger: None,
             needs: &[],
             invoke,
             saga: None,
@@ -170,6 +176,20 @@ impl HandlerDef {
     #[must_use]
     pub const fn abandon(mut self) -> Self {
         self.abandon = true;
+        self
+    }
+
+    /// Says that it takes up to so many events at once: a `Vec<E>`.
+    #[must_use]
+    pub const fn batch(mut self, most: u32) -> Self {
+        self.batch = Some(most);
+        self
+    }
+
+    /// Sets how long it waits for more of them, in microseconds.
+    #[must_use]
+    pub const fn linger(mut self, micros: u64) -> Self {
+        self.linger = Some(Duration::from_micros(micros));
         self
     }
 

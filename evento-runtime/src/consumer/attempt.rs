@@ -99,6 +99,8 @@ pub(crate) struct Caller {
     binding: Option<Arc<dyn Binding>>,
     transactions: Option<Transactions>,
     timeout: Option<HandlerTimeout>,
+    /// Whether it takes many events at once.
+    is_batch: bool,
     dispatch: Arc<DispatchContext>,
     classifiers: Arc<[Classifier]>,
     clock: SharedClock,
@@ -122,6 +124,7 @@ impl Caller {
             binding: plan.engine.binding(handler),
             transactions: handler.transactions.clone().map(|store| Transactions { store, lease: lease.clone() }),
             timeout: handler.timeout,
+            is_batch: handler.batch.is_some(),
             dispatch: Arc::clone(&plan.dispatch),
             classifiers,
             clock,
@@ -149,17 +152,28 @@ impl Caller {
 
     /// One attempt. A plain `fn` handler runs within the poll: the caller chose a thread that may block.
     pub(crate) async fn call(&self, context: HandlerContext) -> AttemptEnd {
-        let span = self.dispatch.span(&self.info(&context));
+        let watched = self.watch(&context);
+        let end = self.attempt(context).instrument(watched.span).await;
+        self.watched(watched.told.as_ref(), outcome(&end));
+        end
+    }
+
+    /// A span for an attempt that begins now, and the telemetry's knowledge of it.
+    pub(super) fn watch(&self, context: &HandlerContext) -> Watched {
+        let span = self.dispatch.span(&self.info(context));
         let told = self.dispatch.telemetry.is_some().then(|| (context.clone(), Instant::now()));
-        if let Some((context, _)) = &told {
+        if told.is_some() {
             self.dispatch.tell(|telemetry| telemetry.attempt_started(&self.info(context)));
         }
-        let end = self.attempt(context).instrument(span).await;
-        if let Some((context, began)) = &told {
-            let (took, outcome) = (began.elapsed(), outcome(&end));
+        Watched { span, told }
+    }
+
+    /// The attempt has ended.
+    pub(super) fn watched(&self, told: Option<&(HandlerContext, Instant)>, outcome: AttemptOutcome) {
+        if let Some((context, began)) = told {
+            let took = began.elapsed();
             self.dispatch.tell(|telemetry| telemetry.attempt_ended(&self.info(context), took, outcome));
         }
-        end
     }
 
     fn info<'a>(&'a self, context: &'a HandlerContext) -> AttemptInfo<'a> {
@@ -169,6 +183,7 @@ impl Caller {
             handler: &self.label,
             executor: self.executor.as_deref(),
             event: context.event(),
+            events: context.events().len(),
             attempt: context.attempt(),
             redriven: context.is_redriven(),
         }
@@ -227,6 +242,9 @@ impl Caller {
     pub(super) async fn done(&self, left: &HandlerContext, flow: Flow) -> AttemptEnd {
         let emitted = left.take_emitted(|| self.clock.now());
         let (emitted, scheduled) = emitted.map_err(|error| Failed::Attempt(self.explain(error)))?;
+        if self.is_batch && self.transactions.is_none() && !emitted.is_empty() {
+            return Err(Failed::Attempt(self.explain(HandlerError::permanent(LooseOutbox).into())));
+        }
         let saga = match &self.binding {
             Some(binding) => self.bound(binding.leave(left, &flow)).await?,
             None if flow == Flow::Complete => return Err(Failed::Attempt(self.explain(no_saga()))),
@@ -280,16 +298,27 @@ impl Caller {
     }
 }
 
-const fn outcome(end: &AttemptEnd) -> AttemptOutcome {
+/// Who follows an attempt.
+pub(super) struct Watched {
+    pub(super) span: tracing::Span,
+    pub(super) told: Option<(HandlerContext, Instant)>,
+}
+
+pub(super) const fn outcome(end: &AttemptEnd) -> AttemptOutcome {
     match end {
         Ok(Done { flow: Flow::Continue | Flow::Complete, .. }) => AttemptOutcome::Handled,
         Ok(Done { flow: Flow::Skip, .. }) => AttemptOutcome::Skipped,
         Ok(Done { flow: Flow::DeadLetter(_), .. }) => AttemptOutcome::Failed(ErrorClass::Permanent),
         Ok(Done { flow: Flow::RetryAfter(_), .. }) => AttemptOutcome::Failed(ErrorClass::Ordinary),
         Err(Failed::Attempt(error)) => AttemptOutcome::Failed(error.class),
-        Err(Failed::Store(_)) => AttemptOutcome::NotMade,
+        Err(Failed::Store(_) | Failed::NotBegun) => AttemptOutcome::NotMade,
     }
 }
+
+/// What is emitted for many events has to be stored with all of them.
+#[derive(Debug, thiserror::Error)]
+#[error("a batch handler emits within the framework's transaction only: take `&mut Tx<..>` beside `Outbox`")]
+struct LooseOutbox;
 
 fn no_saga() -> BoxError {
     HandlerError::permanent("`Flow::Complete` ends an instance of a saga, and this is none").into()

@@ -380,7 +380,7 @@ mod tests {
                 prop_assert!(log.watermark() <= log.frontier());
                 // Where everything from a delivery on is as new, its own position says as much as the whole log would
                 // once it is settled.
-                if let Some(number) = log.oldest().filter(|number| at % 8 == 0 && log.is_fresh(*number)) {
+                if let Some(number) = log.oldest().filter(|number| at.is_multiple_of(8) && log.is_fresh(*number)) {
                     let position = log.oldest_position().unwrap().clone();
                     let short = Checkpoint { watermark: Some(position.clone()), reach: Some(position), open: Vec::new() };
                     let mut settled = log.clone();

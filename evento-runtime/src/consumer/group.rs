@@ -217,7 +217,7 @@ impl Group {
             let member = &self.members[*place];
             let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&member.event));
             let context = HandlerContext::of_delivery(scope, event, member.attempt, false);
-            match member.caller.call_in(&context, open).await {
+            match member.caller.call_watched(&context, open).await {
                 Called::Passed(done, still_open) => {
                     left.add(done);
                     open = still_open;
@@ -255,7 +255,7 @@ impl Group {
     ) -> Tried {
         let began = monotonic();
         let context = self.context(places);
-        match first.caller.call_in(&context, open).await {
+        match first.caller.call_watched(&context, open).await {
             Called::Passed(done, open) => {
                 self.size.note(places.len(), began.elapsed());
                 let mut left = Left::default();

@@ -8,7 +8,7 @@ use super::telemetry::DispatchContext;
 use crate::component::{HookDef, Invoke, SagaHandlerDef};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
-use crate::policy::{CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{Batching, CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::TransactionStore;
 
 /// One consumer, ready to run.
@@ -53,6 +53,8 @@ pub struct HandlerPlan {
     pub saga: Option<SagaHandlerDef>,
     /// Where its transaction comes from, if it takes one.
     pub transactions: Option<Arc<dyn TransactionStore>>,
+    /// How many events it is called for at once; `None`: for each by itself.
+    pub batch: Option<Batching>,
     /// How long an attempt may take.
     pub timeout: Option<HandlerTimeout>,
     /// How it is tried again.

@@ -233,6 +233,7 @@ impl Settler {
     pub(crate) fn stored_elsewhere(&mut self, checkpoint: Checkpoint) {
         self.stored = checkpoint;
         self.last_write = Instant::now();
+        self.stored_at = self.last_write;
     }
 
     /// Begins to write everything there is; `errors`: the failures to show, if they have changed.

@@ -40,8 +40,10 @@ pub struct AttemptInfo<'a> {
     pub handler: &'a str,
     /// Where it runs; `None`: in the consumer's own loop.
     pub executor: Option<&'a str>,
-    /// The event.
+    /// The event; of a batch, the first.
     pub event: &'a StoredEvent,
+    /// How many events the handler is called for: one, unless it takes a batch.
+    pub events: usize,
     /// The number of this attempt, from 1.
     pub attempt: u32,
     /// Whether the event was a dead letter and comes again.
@@ -52,7 +54,8 @@ pub struct AttemptInfo<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AttemptOutcome {
-    /// The handler has succeeded; with a [`Tx`](crate::Tx), its commit is confirmed.
+    /// The handler has succeeded. With a [`Tx`](crate::Tx) its commit is confirmed, or follows once those that share it
+    /// have ended: should it fail, or one of them, the attempt is made again under its number.
     Handled,
     /// The handler said that the event means nothing to it, or a saga has no instance for it.
     Skipped,

@@ -4,8 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{AttemptEnd, AttemptError, Caller, Committed, Done, Effects, Failed, panicked};
+use tracing::Instrument as _;
+
+use super::attempt::{AttemptEnd, AttemptError, Caller, Committed, Done, Effects, Failed, outcome, panicked};
 use super::settle::add;
+use super::telemetry::AttemptOutcome;
 use crate::clock::later;
 use crate::context::HandlerContext;
 use crate::error::{BoxError, StoreError, StoreErrorKind};
@@ -51,6 +54,19 @@ impl Caller {
             Called::Passed(done, open) => self.finish(within, &context, done, open).await,
             Called::Failed(end) => end,
         }
+    }
+
+    /// The same within a transaction that others share.
+    pub(super) async fn call_watched(&self, context: &HandlerContext, open: Box<dyn OpenTransaction>) -> Called {
+        let watched = self.watch(context);
+        let called = self.call_in(context, open).instrument(watched.span).await;
+        let outcome = match &called {
+            Called::Passed(Done { flow: Flow::Skip, .. }, _) => AttemptOutcome::Skipped,
+            Called::Passed(..) => AttemptOutcome::Handled,
+            Called::Failed(end) => outcome(end),
+        };
+        self.watched(watched.told.as_ref(), outcome);
+        called
     }
 
     /// Calls the handler within an open transaction; unless it passes, nothing of the transaction is left.

@@ -145,6 +145,7 @@ pub(crate) mod tests {
             saga: None,
             transactions: None,
             timeout: None,
+            batch: None,
             retry: RetryPolicy::default(),
             executor: None,
         };

@@ -24,7 +24,9 @@ pub trait TransactionStore: Send + Sync + 'static {
     /// The store failed; nothing is open.
     async fn begin(&self) -> Result<Box<dyn OpenTransaction>, StoreError>;
 
-    /// Positions that were completed in transactions and are not covered by the stored checkpoint, ascending.
+    /// Positions that were completed in transactions and are not covered by the stored checkpoint, ascending. Answered once
+    /// no transaction that was [settled](OpenTransaction::settle) for this consumer is open any more: a commit without an
+    /// answer has ended by then.
     ///
     /// # Errors
     /// The store failed.
@@ -83,6 +85,15 @@ pub trait Database: Send + Sync + 'static {
 /// the handler writes through it, that the event is handled, and what it puts into its outbox are committed together
 /// once it has succeeded, and not at all otherwise: exactly once, whatever crashes. It has no `commit`; a `COMMIT` or
 /// `ROLLBACK` of your own breaks that promise.
+///
+/// Events that wait share it: up to 1,000 of them, or as many as begin within 50 ms, where handlers run in order; up to 100,
+/// or 20 ms, on an executor, of several keys if they wait. Handlers run one after the other, and see what those before them
+/// have written. If one fails, all is undone; those before it run again and are committed, then it runs alone, and that
+/// run is the attempt that counts. A handler may thus be called again for the sake of another event: under the same
+/// [`Attempt`](crate::Attempt), and with nothing left of the first call but what it did outside of the transaction. A commit
+/// that is refused is halved until the event that cannot be stored is alone; a deadlock is nobody's failure. Handlers of
+/// sagas and of observers, and those with a `timeout`, have a transaction for each event, and so have all under
+/// `checkpoint_every(1)`.
 pub struct Tx<D: Database> {
     transaction: D::Transaction,
 }

@@ -260,7 +260,7 @@ impl OpenTransaction for FlakyTransaction {
         if count % 3 != 1 {
             return open.commit().await;
         }
-        if count % 2 == 0 {
+        if count.is_multiple_of(2) {
             open.commit().await?;
         } else {
             open.roll_back().await;

@@ -67,6 +67,16 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .add(handler.def.location, format!("`{label}` cannot have a `timeout` of {:?}", timeout.value))
                 .help("longer than nothing, at most a year");
         }
+        if settings.batch.as_ref().is_some_and(|batch| batch.value == 0) {
+            report
+                .add(handler.def.location, format!("`{label}` cannot have a `batch` of 0"))
+                .help("1 event or more at once");
+        }
+        if let Some(linger) = settings.linger.as_ref().filter(|linger| linger.value > LONGEST) {
+            report
+                .add(handler.def.location, format!("`{label}` cannot have a `linger` of {:?}", linger.value))
+                .help("at most a year, and best a few milliseconds");
+        }
         if settings.retry_delay.value > settings.max_delay.value {
             let (delay, max) = (settings.retry_delay.value, settings.max_delay.value);
             report
@@ -98,7 +108,7 @@ pub(super) fn mode_contradiction(draft: &Draft<'_>, report: &mut Report) {
     }
     for (component, handler) in draft.handlers() {
         // Rule `no-on-start`.
-        if component.transactional().is_some() {
+        if component.settling().is_some() {
             continue;
         }
         let unbounded = draft.executor_of(handler).filter(|executor| executor.capacity().is_none());
@@ -130,17 +140,18 @@ pub(super) fn no_checkpoint_mode(draft: &Draft<'_>, report: &mut Report) {
 
 pub(super) fn no_on_start(draft: &Draft<'_>, report: &mut Report) {
     for component in draft.components.iter().filter(|component| component.mode() == CheckpointMode::OnStart) {
-        let Some((handler, database)) = component.transactional() else { continue };
-        let (name, label, database) = (component.def.name, component.label(handler), short_type(database.type_name()));
+        let Some(handler) = component.settling() else { continue };
+        let (name, label) = (component.def.name, component.label(handler));
+        let why = match handler.def.transaction {
+            Some(database) => {
+                let database = short_type(database.type_name());
+                format!("takes `&mut Tx<{database}>`, so that an event is covered by the commit of what was written")
+            }
+            None => "takes many events at once, and a kill would lose all that one call has begun".to_owned(),
+        };
         let mode = &component.settings.mode;
         report
-            .add(
-                at_or(mode, component.def.location),
-                format!(
-                    "`{name}` cannot be covered `on-start`: `{label}` takes `&mut Tx<{database}>`, so that an event is \
-                     covered by the commit of what was written"
-                ),
-            )
+            .add(at_or(mode, component.def.location), format!("`{name}` cannot be covered `on-start`: `{label}` {why}"))
             .help(match mode.origin {
                 Origin::Attribute(_) => "take `checkpoint = \"on-start\"` out of its attribute".to_owned(),
                 _ => format!("take `.component_checkpoint_mode::<{}>(..)` out", component.type_label()),
@@ -197,7 +208,7 @@ pub(super) fn overlapping_contexts(draft: &Draft<'_>, report: &mut Report) {
 pub(super) fn on_start(draft: &Draft<'_>, report: &mut Report) {
     for component in draft.components.iter().filter(|component| component.mode() == CheckpointMode::OnStart) {
         // Rule `no-on-start`.
-        if component.transactional().is_some() {
+        if component.settling().is_some() {
             continue;
         }
         let mut executors: Vec<(&str, usize)> = component

@@ -56,12 +56,17 @@ impl Groups {
             if claims || handler.timeout.is_some() || plan.engine.binding(handler).is_some() {
                 return None;
             }
-            handler.transactions.as_ref()?;
+            let in_transaction = handler.transactions.is_some();
+            if let Some(batch) = handler.batch {
+                let size = Arc::new(GroupSize::of(batch.most));
+                return Some(Grouped { together: Together::Batch, size, in_transaction });
+            }
             let size = match lane {
+                _ if !in_transaction => return None,
                 Lane::Inline => &in_line,
                 Lane::Executor(lane) => &on_lane[*lane],
             };
-            Some(Grouped { together: Together::Calls, size: Arc::clone(size), in_transaction: true })
+            Some(Grouped { together: Together::Calls, size: Arc::clone(size), in_transaction })
         };
         let handlers: Vec<Option<Grouped>> = plan.handlers.iter().zip(lanes).map(of).collect();
         let inline = handlers.iter().zip(lanes).any(|(grouped, lane)| grouped.is_some() && *lane == Lane::Inline);
