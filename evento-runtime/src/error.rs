@@ -335,6 +335,14 @@ pub enum AdminError {
         /// The position asked for.
         position: crate::event::Position,
     },
+    /// The instance that owns the consumer was asked, and did not do it.
+    #[error("{reason}")]
+    Refused {
+        /// The consumer.
+        consumer: String,
+        /// What that instance said.
+        reason: String,
+    },
     /// It was not carried out within five seconds; it may be later.
     #[error("`{consumer}` has not answered within five seconds; it may still do it")]
     NoAnswer {

@@ -60,6 +60,8 @@
 //!
 //! The delay before further attempt `k` is `retry_delay` (1 s) × 2^(k-1), at most `max_delay` (30 s), ± 20 %.
 
+#[cfg(feature = "admin")]
+pub mod admin;
 pub mod bundle;
 pub mod clock;
 pub mod cluster;

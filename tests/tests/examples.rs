@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::disallowed_methods, reason = "tests")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -61,6 +61,34 @@ fn orders_projects_everything_and_goes_on_where_it_was() {
     assert!(second.contains("500 events appended, 1000 known"), "{second}");
     assert_eq!(second.matches("watermark 1500, dead letters 0").count(), 2, "{second}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing beside the database is left");
+}
+
+/// The pages are there while the load runs, and a signal ends both.
+#[test]
+fn orders_serves_its_admin_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(program("orders"))
+        .arg("--db")
+        .arg(folder.path().join("orders.db"))
+        .arg("--serve=127.0.0.1:0")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let open = lines.find(|line| line.starts_with("open http://")).unwrap();
+    let address = open.trim_start_matches("open http://").split('/').next().unwrap().to_owned();
+    let ask = |path: &str| {
+        let mut connection = std::net::TcpStream::connect(&address).unwrap();
+        write!(connection, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let page = ask("/");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("orders/OrderTotals v1"), "{page}");
+    assert!(ask("/api/executors").contains("read-model"));
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success() && child.wait().unwrap().success());
 }
 
 #[test]

@@ -79,6 +79,9 @@ fn each_driver_is_named_in_its_own_folder() {
         if !is_sql && module != "conformance" && names_of(&code, "sqlx::").next().is_some() {
             wrong.push(format!("{file} names sqlx"));
         }
+        if module != "admin" && ["axum::", "maud::"].iter().any(|name| names_of(&code, name).next().is_some()) {
+            wrong.push(format!("{file} names what the admin router is made of"));
+        }
         // The engines know stores by their traits.
         let engine = layer(&module).is_some_and(|layer| layer == 2 || layer == 3);
         if engine

@@ -8,6 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::broadcast;
 
 use super::error::RunError;
+use super::plan::Plan;
 use super::report::Problem;
 use crate::component::Component;
 use crate::consumer::{ConsumerStatus, EngineEvent, Telemetry};
@@ -25,6 +26,7 @@ pub struct Running {
     pub(super) name: String,
     pub(super) instance: Arc<str>,
     pub(super) store: Store,
+    pub(super) plan: Plan,
     pub(super) warnings: Vec<Problem>,
     pub(super) supervisor: EngineSupervisor,
     pub(super) telemetry: Option<Arc<dyn Telemetry>>,
@@ -41,6 +43,12 @@ impl Running {
     #[must_use]
     pub const fn instance(&self) -> &Arc<str> {
         &self.instance
+    }
+
+    /// The wiring that runs.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// The open store, to append events to.

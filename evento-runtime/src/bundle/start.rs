@@ -146,6 +146,7 @@ async fn begin(
     }
     let config = SupervisorConfig {
         bundle: name.to_string(),
+        instance: Arc::clone(&instance),
         store: store.clone(),
         consumers,
         executors,
@@ -159,7 +160,15 @@ async fn begin(
     let supervisor = EngineSupervisor::start(config).await?;
     let mut warnings = blueprint.warnings;
     warnings.extend(connected);
-    Ok(Running { name: name.to_string(), instance, store, warnings, supervisor, telemetry: dispatch.telemetry })
+    Ok(Running {
+        name: name.to_string(),
+        instance,
+        store,
+        plan: blueprint.plan,
+        warnings,
+        supervisor,
+        telemetry: dispatch.telemetry,
+    })
 }
 
 async fn forget(parts: &Parts, store: &Store) -> Result<(), StoreError> {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::errands::Errands;
+use super::presence::Presence;
 use crate::consumer::StopPhase;
 use crate::consumer::command::{Wishes, WishesReceiver};
 use crate::error::StoreError;
@@ -18,6 +20,12 @@ const ASK: Duration = Duration::from_secs(1);
 
 /// How often what is no longer to be remembered is forgotten.
 const SWEEP: Duration = Duration::from_secs(3_600);
+
+/// How long commands and audit are kept.
+const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
+
+/// Commands looked at once.
+const COMMANDS: usize = 100;
 
 /// What is wanted, and a way to have the store asked at once.
 #[derive(Clone)]
@@ -39,6 +47,7 @@ pub(super) struct Housekeeping {
     /// How long handled events and ended instances are remembered; `None`: nobody has such.
     remembered: Option<Duration>,
     sweep_at: Instant,
+    sweep_admin_at: Instant,
 }
 
 impl Desired {
@@ -63,6 +72,7 @@ impl Desired {
             stop,
             remembered,
             sweep_at: Instant::now(),
+            sweep_admin_at: Instant::now() + SWEEP,
         };
         (desired, house)
     }
@@ -105,16 +115,51 @@ impl Housekeeping {
     }
 
     /// Until the stop. In a task of its own, which is joined.
-    pub(super) async fn keep(mut self) {
+    pub(super) async fn keep(mut self, mut errands: Errands, mut presence: Option<Presence>) {
         loop {
+            if let Some(presence) = &mut presence {
+                presence.beat_if_due(&self.bundle, &self.stores).await;
+            }
             tokio::select! {
                 biased;
-                _ = self.stop.wait_for(|phase| *phase != StopPhase::Run) => return,
+                _ = self.stop.wait_for(|phase| *phase != StopPhase::Run) => break,
                 () = self.ask.notified() => {}
+                () = errands.ended() => {}
                 () = tokio::time::sleep(ASK) => {}
             }
             self.look().await;
+            self.hand_out(&mut errands).await;
             self.sweep_if_due().await;
+            self.sweep_admin_if_due().await;
+        }
+        if let Some(presence) = presence {
+            presence.leave(&self.bundle, &self.stores).await;
+        }
+    }
+
+    /// What operators have asked for, to those that this instance owns.
+    async fn hand_out(&self, errands: &mut Errands) {
+        match panic_fails("commands", self.stores.admin.asked(&self.bundle, COMMANDS)).await {
+            Ok(commands) => errands.begin(commands),
+            // They wait for the next look.
+            Err(error) => {
+                tracing::warn!(bundle = self.bundle, error = &error as &dyn std::error::Error, "commands unknown");
+            }
+        }
+    }
+
+    async fn sweep_admin_if_due(&mut self) {
+        if self.sweep_admin_at > Instant::now() {
+            return;
+        }
+        self.sweep_admin_at = Instant::now() + SWEEP;
+        match panic_fails("sweep", self.stores.admin.sweep_admin(&self.bundle, KEPT)).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::debug!(bundle = self.bundle, rows, "forgot commands and audit"),
+            // The next one finds them as well.
+            Err(error) => {
+                tracing::warn!(bundle = self.bundle, error = &error as &dyn std::error::Error, "could not sweep");
+            }
         }
     }
 

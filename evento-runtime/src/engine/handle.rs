@@ -10,19 +10,20 @@ use super::target::Target;
 use crate::consumer::command::{Command, Desk};
 use crate::consumer::{ConsumerStatus, SeekTo, StatusCell};
 use crate::error::{AdminError, StoreError};
-use crate::event::Position;
+use crate::event::{Position, Timestamp};
 use crate::identity::ConsumerId;
 use crate::source::EventSource;
 use crate::store::{LetterFilter, StoredDeadLetter, Stores};
 use crate::task::Tasks;
 
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Shows and steers one consumer. Cheap to clone; of no use once the bundle has stopped.
 ///
 /// Pausing is a wish that the store keeps: it holds for every instance and across restarts. Skipping and seeking are
-/// carried out by the instance that owns the consumer; elsewhere they are refused.
+/// carried out by the instance that owns the consumer; elsewhere they are refused, and [`deliver`](Self::deliver) finds the
+/// owner wherever it is.
 #[derive(Clone)]
 pub struct ConsumerHandle {
     pub(super) id: Arc<ConsumerId>,
@@ -182,6 +183,32 @@ impl ConsumerHandle {
         let marked = self.tasks.run(async move { queue.request(&id, &which).await }).await?;
         self.desired.ask_now();
         Ok(marked)
+    }
+
+    /// Resolves dead letters without handling them: their rows stay, as history, and are listed no more. One that is being
+    /// tried again right now comes back if it fails. Answers how many.
+    ///
+    /// # Errors
+    /// The store failed; nothing is discarded.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take it back.
+    pub async fn discard(&self, which: LetterFilter) -> Result<u64, StoreError> {
+        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
+        self.tasks.run(async move { queue.discard(&id, &which).await }).await
+    }
+
+    /// Deletes the rows of dead letters that were resolved before a point in time: handled after all, or discarded.
+    /// Answers how many.
+    ///
+    /// # Errors
+    /// The store failed; nothing is deleted.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take it back.
+    pub async fn purge(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
+        self.tasks.run(async move { queue.purge(&id, before).await }).await
     }
 
     async fn ask(

@@ -2,6 +2,8 @@
 
 mod config;
 mod desired;
+mod errand;
+mod errands;
 mod error;
 mod handle;
 mod hooks;
@@ -9,6 +11,7 @@ mod lag;
 mod moving;
 mod observer;
 mod ownership;
+mod presence;
 mod projector;
 mod saga;
 mod supervision;
@@ -18,6 +21,7 @@ mod waiting;
 
 pub use crate::consumer::{ConsumerEngine, ConsumerPlan, HandlerPlan};
 pub use config::{ConsumerEngineConfig, ProcessorParts};
+pub use errand::{Delivered, Errand};
 pub use error::EngineError;
 pub use handle::ConsumerHandle;
 pub use lag::{Lag, MOST_COUNTED};

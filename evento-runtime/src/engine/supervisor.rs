@@ -12,8 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use super::ConsumerPlan;
 use super::desired::Desired;
+use super::errands::Errands;
 use super::error::EngineError;
 use super::handle::ConsumerHandle;
+use super::presence::Presence;
 use super::supervision::supervise;
 use super::target::Target;
 use crate::clock::SharedClock;
@@ -35,6 +37,8 @@ const LAST_WORDS: Duration = Duration::from_millis(800);
 pub struct SupervisorConfig {
     /// Bundle name.
     pub bundle: String,
+    /// What this instance is called.
+    pub instance: Arc<str>,
     /// Log and SPIs, open.
     pub store: Store,
     /// The consumers.
@@ -88,6 +92,7 @@ pub struct EngineSupervisor {
     target: Target,
     executors: Arc<[Arc<dyn ConsumerExecutor>]>,
     stop: StopSignals,
+    stopping: watch::Receiver<StopPhase>,
     events: EngineEvents,
     tasks: Tasks,
     keeper: Option<Arc<Keeper>>,
@@ -118,9 +123,8 @@ impl EngineSupervisor {
                 house
             })
             .await;
-        tasks.spawn(house.keep());
         let target = Target::default();
-        let consumers = config
+        let consumers: Vec<Running> = config
             .consumers
             .into_iter()
             .zip(desired)
@@ -164,6 +168,11 @@ impl EngineSupervisor {
                 Running { handle, task, begun: Some(begun) }
             })
             .collect();
+        let handles = || consumers.iter().map(|consumer| consumer.handle.clone());
+        let owner = stores.lock.owner();
+        let presence = Presence::of(config.instance.to_string(), owner, handles().collect(), config.executors.clone());
+        tasks.spawn(house.keep(Errands::of(handles()), presence));
+        let stopping = stop.follow();
         let mut supervisor = Self {
             target,
             bundle: config.bundle,
@@ -171,6 +180,7 @@ impl EngineSupervisor {
             consumers,
             executors: config.executors.into(),
             stop,
+            stopping,
             events,
             tasks,
             keeper: Some(keeper),
@@ -232,6 +242,12 @@ impl EngineSupervisor {
     #[must_use]
     pub const fn executors(&self) -> &Arc<[Arc<dyn ConsumerExecutor>]> {
         &self.executors
+    }
+
+    /// Tells whoever shows the bundle that it stops.
+    #[must_use]
+    pub fn stopping(&self) -> watch::Receiver<StopPhase> {
+        self.stopping.clone()
     }
 
     /// How many tasks the engines have spawned so far.

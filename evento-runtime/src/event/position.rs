@@ -52,6 +52,27 @@ impl Position {
         self.as_bytes().try_into().ok().map(u64::from_be_bytes)
     }
 
+    /// For people and addresses: a number where it is one, else the bytes as `0x` and hexadecimal digits.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        if self.as_u64().is_some() { self.to_string() } else { format!("0x{self}") }
+    }
+
+    /// Reads [`to_text`](Self::to_text). `None`: it is none.
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Self> {
+        let Some(digits) = text.strip_prefix("0x") else {
+            return text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok().map(Self::from_u64))?;
+        };
+        let nibble = |digit: u8| char::from(digit).to_digit(16).and_then(|nibble| u8::try_from(nibble).ok());
+        let pair = |pair: &[u8]| match pair {
+            [high, low] => Some(nibble(*high)? << 4 | nibble(*low)?),
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(pair).collect();
+        Self::from_bytes(&bytes?).ok()
+    }
+
     /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -111,6 +132,14 @@ mod tests {
             let (x, y) = (Position::from_bytes(&a).unwrap(), Position::from_bytes(&b).unwrap());
             prop_assert_eq!(x.cmp(&y), a.cmp(&b));
             prop_assert_eq!(x.as_bytes(), &a[..]);
+        }
+
+        #[test]
+        fn what_was_written_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..40), text in ".*") {
+            let position = Position::from_bytes(&bytes).unwrap();
+            prop_assert_eq!(Position::of_text(&position.to_text()), Some(position));
+            // Whatever somebody types in.
+            let _ = Position::of_text(&text);
         }
 
         #[test]

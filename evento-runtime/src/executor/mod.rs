@@ -10,6 +10,7 @@
 //! The capacity of an executor is one budget for the whole bundle, however many consumers name it, and is shared
 //! fairly between those that wait. An executor belongs to one bundle, which closes it when it stops.
 
+mod figures;
 mod permits;
 #[cfg(test)]
 mod permits_tests;
@@ -25,6 +26,8 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
 use crate::identity::ConsumerId;
+
+pub use figures::ExecutorFigures;
 
 /// The most permits an executor may have: 2^20.
 pub const MAX_CAPACITY: usize = 1 << 20;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
@@ -24,6 +25,9 @@ pub(crate) struct Arguments {
     /// When an event that runs there is covered by the checkpoint.
     #[arg(long, value_enum, default_value_t = Mode::Watermark)]
     pub(crate) mode: Mode,
+    /// Serves the admin pages and appends without end.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080")]
+    pub(crate) serve: Option<SocketAddr>,
     /// Registers the executor under a wrong name, to see the launch refused.
     #[arg(long)]
     pub(crate) misspell: bool,

@@ -7,6 +7,7 @@
 mod arguments;
 mod feed;
 mod progress;
+mod serve;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,12 @@ async fn main() -> evento_runtime::Result {
     // From here on there is a database file.
     println!("database: {}", db.display());
     let running = bundle.start().await?;
+    if let Some(address) = arguments.serve {
+        // What was begun is ended in order, also where the address is taken.
+        let served = serve::until_stopped(&running, address).await;
+        running.stop(DEADLINE).await?;
+        return served;
+    }
     let began = progress::now();
     let worked = tokio::select! {
         worked = work(&arguments, &running) => Some(worked),

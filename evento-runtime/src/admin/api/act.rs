@@ -1,0 +1,321 @@
+//! What changes something. Each is noted before it is done, and what became of it after.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::super::fault::Fault;
+use super::super::shared::{ConsumerPath, Shared, Who};
+use super::super::time;
+use super::letters::Which;
+use super::position;
+use crate::consumer::SeekTo;
+use crate::engine::{ConsumerHandle, Delivered, Errand};
+use crate::error::AdminError;
+use crate::event::{Position, Timestamp};
+use crate::store::LetterFilter;
+
+/// Something an operator may ask for.
+#[derive(Debug, Clone)]
+pub(crate) enum Action {
+    Pause,
+    Resume,
+    Seek { to: SeekTo, keep: bool },
+    Skip { position: Position },
+    Redrive { which: LetterFilter, said: Value },
+    Discard { which: LetterFilter, said: Value },
+    Purge { before: Timestamp },
+}
+
+impl Action {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Seek { .. } => "seek",
+            Self::Skip { .. } => "skip",
+            Self::Redrive { .. } => "redrive",
+            Self::Discard { .. } => "discard",
+            Self::Purge { .. } => "purge",
+        }
+    }
+
+    fn errand(&self) -> Option<Errand> {
+        match self {
+            Self::Seek { to, keep } => Some(Errand::Seek { to: to.clone(), keep: *keep }),
+            Self::Skip { position } => Some(Errand::Skip { position: position.clone() }),
+            _ => None,
+        }
+    }
+
+    fn detail(&self) -> Value {
+        match self {
+            Self::Redrive { said, .. } | Self::Discard { said, .. } => said.clone(),
+            Self::Purge { before } => json!({ "before": time::text(*before) }),
+            _ => self.errand().map_or_else(|| json!({}), |errand| errand.to_json()),
+        }
+    }
+
+    async fn carry_out(&self, handle: &ConsumerHandle) -> Result<Done, AdminError> {
+        match self {
+            Self::Pause => handle.pause().await.map(|()| Done::default()),
+            Self::Resume => handle.resume().await.map(|()| Done::default()),
+            Self::Redrive { which, .. } => Ok(Done::letters(handle.redrive(which.clone()).await?)),
+            Self::Discard { which, .. } => Ok(Done::letters(handle.discard(which.clone()).await?)),
+            Self::Purge { before } => Ok(Done::letters(handle.purge(*before).await?)),
+            Self::Seek { .. } | Self::Skip { .. } => {
+                let Some(errand) = self.errand() else { return Ok(Done::default()) };
+                match handle.deliver(&errand).await? {
+                    Delivered::Done => Ok(Done::default()),
+                    Delivered::Waiting(command) => Ok(Done { command: Some(command), ..Done::default() }),
+                }
+            }
+        }
+    }
+}
+
+/// What became of an action.
+#[derive(Debug, Clone, Copy, Default)]
+struct Done {
+    letters: Option<u64>,
+    command: Option<Uuid>,
+}
+
+impl Done {
+    fn letters(letters: u64) -> Self {
+        Self { letters: Some(letters), ..Self::default() }
+    }
+
+    fn text(self) -> String {
+        match (self.letters, self.command) {
+            (_, Some(command)) => format!("waiting: the owner has not carried it out within five seconds ({command})"),
+            (Some(letters), None) => format!("done: {letters} dead letters"),
+            (None, None) => "done".to_owned(),
+        }
+    }
+}
+
+/// What is told of an action.
+pub(crate) struct Outcome {
+    /// Its row of the audit.
+    pub(crate) audit: Uuid,
+    done: Result<Done, Fault>,
+}
+
+/// Notes it, does it, notes what became of it.
+pub(crate) async fn act(shared: &Shared, who: &Who, path: &ConsumerPath, action: Action) -> Result<Outcome, Fault> {
+    let (id, handle) = shared.find(path).await?;
+    let Some(handle) = handle else {
+        let message =
+            format!("this process has no component of `{id}`: it can be looked at, and forgotten at a launch");
+        return Err(Fault::new(StatusCode::CONFLICT, "not-here", message));
+    };
+    let audit = shared.begin(who, action.name(), id.to_string(), action.detail().to_string()).await?;
+    let done = action.carry_out(handle).await;
+    let result = match &done {
+        Ok(done) => done.text(),
+        Err(error) => format!("refused: {error}"),
+    };
+    shared.end(audit, result).await?;
+    Ok(Outcome { audit, done: done.map_err(Fault::from) })
+}
+
+impl IntoResponse for Outcome {
+    fn into_response(self) -> Response {
+        let done = match self.done {
+            Ok(done) => done,
+            Err(fault) => return fault.into_response(),
+        };
+        let status = if done.command.is_some() { StatusCode::ACCEPTED } else { StatusCode::OK };
+        let body = json!({
+            "audit": self.audit.to_string(),
+            "result": done.text(),
+            "letters": done.letters,
+            "command": done.command.map(|command| command.to_string()),
+        });
+        (status, Json(body)).into_response()
+    }
+}
+
+pub(crate) async fn pause(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+) -> Result<Outcome, Fault> {
+    act(&shared, &who, &path, Action::Pause).await
+}
+
+pub(crate) async fn resume(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+) -> Result<Outcome, Fault> {
+    act(&shared, &who, &path, Action::Resume).await
+}
+
+/// Where to go on, in one word.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Seek {
+    pub(crate) to: String,
+    pub(crate) keep: String,
+}
+
+impl Seek {
+    pub(crate) fn action(&self) -> Result<Action, Fault> {
+        let to = match (&*self.to, self.to.split_once(':')) {
+            ("start", _) => SeekTo::Start,
+            ("head", _) => SeekTo::Head,
+            (_, Some(("after", text))) => SeekTo::After(position(text)?),
+            (_, Some(("time", text))) => SeekTo::Time(
+                time::of_text(text).ok_or_else(|| Fault::invalid("a time is written as `2026-11-30T18:44:00Z`"))?,
+            ),
+            _ => return Err(Fault::invalid("`to` is `start`, `head`, `after:POSITION` or `time:TIME`")),
+        };
+        let keep = match &*self.keep {
+            "" | "false" => false,
+            "true" | "on" => true,
+            _ => return Err(Fault::invalid("`keep` is true or false")),
+        };
+        Ok(Action::Seek { to, keep })
+    }
+}
+
+pub(crate) async fn seek(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Outcome, Fault> {
+    act(&shared, &who, &path, said::<Seek>(&headers, &body)?.action()?).await
+}
+
+/// One event.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Skip {
+    pub(crate) position: String,
+}
+
+pub(crate) async fn skip(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Outcome, Fault> {
+    let position = position(&said::<Skip>(&headers, &body)?.position)?;
+    act(&shared, &who, &path, Action::Skip { position }).await
+}
+
+/// Letters that are meant; all only where that is said.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Letters {
+    pub(crate) all: String,
+    #[serde(flatten)]
+    pub(crate) which: Which,
+}
+
+impl Letters {
+    /// The filter, and how the audit keeps it.
+    pub(crate) fn meant(&self) -> Result<(LetterFilter, Value), Fault> {
+        let all = matches!(&*self.all, "true" | "on");
+        if all != self.which.is_all() {
+            return Err(Fault::invalid("say which dead letters are meant, or `all`, and not both"));
+        }
+        let which = &self.which;
+        let said = [
+            ("position", &which.position),
+            ("name", &which.name),
+            ("key", &which.key),
+            ("handler", &which.handler),
+            ("class", &which.class),
+            ("error", &which.error),
+            ("since", &which.since),
+            ("before", &which.before),
+        ];
+        let said = said.into_iter().filter(|(_, text)| !text.is_empty());
+        let said: Map<_, _> = said.map(|(name, text)| (name.to_owned(), Value::from(text.as_str()))).collect();
+        Ok((which.filter()?, if all { json!({ "all": true }) } else { said.into() }))
+    }
+}
+
+pub(crate) async fn redrive(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Outcome, Fault> {
+    let (which, said) = said::<Letters>(&headers, &body)?.meant()?;
+    act(&shared, &who, &path, Action::Redrive { which, said }).await
+}
+
+pub(crate) async fn discard(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Outcome, Fault> {
+    let (which, said) = said::<Letters>(&headers, &body)?.meant()?;
+    act(&shared, &who, &path, Action::Discard { which, said }).await
+}
+
+/// How old.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Purge {
+    pub(crate) before: String,
+}
+
+impl Purge {
+    pub(crate) fn action(&self) -> Result<Action, Fault> {
+        let before = time::of_text(&self.before);
+        let before = before.ok_or_else(|| Fault::invalid("`before` is a time, written as `2026-11-30T18:44:00Z`"))?;
+        Ok(Action::Purge { before })
+    }
+}
+
+pub(crate) async fn purge(
+    State(shared): State<Shared>,
+    who: Who,
+    Path(path): Path<ConsumerPath>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Outcome, Fault> {
+    act(&shared, &who, &path, said::<Purge>(&headers, &body)?.action()?).await
+}
+
+/// A body: a JSON object of texts, numbers and flags, or nothing.
+fn said<T: DeserializeOwned + Default>(headers: &HeaderMap, body: &Bytes) -> Result<T, Fault> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(T::default());
+    }
+    let json = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| {
+        value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+    });
+    if !json {
+        let message = "a body is sent as `application/json`";
+        return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported", message));
+    }
+    let object: Map<String, Value> = serde_json::from_slice(body)
+        .map_err(|error| Fault::invalid(format!("the body is not a JSON object: {error}")))?;
+    // A number may be written as one.
+    let plain = object.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| match value {
+        Value::Number(number) if name != "limit" => (name, Value::String(number.to_string())),
+        Value::Bool(flag) => (name, Value::String(flag.to_string())),
+        other => (name, other),
+    });
+    serde_json::from_value(Value::Object(plain.collect()))
+        .map_err(|error| Fault::invalid(format!("the body is not understood: {error}")))
+}

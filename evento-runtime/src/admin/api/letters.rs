@@ -1,0 +1,129 @@
+//! Dead letters.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::fault::Fault;
+use super::super::shared::{ConsumerPath, Shared};
+use super::super::time;
+use super::super::view::LetterView;
+use super::{limited, position};
+use crate::identity::ConsumerId;
+use crate::outcome::ErrorClass;
+use crate::store::{LetterFilter, StoredDeadLetter};
+
+/// How much of a payload a list shows.
+const GLANCE: usize = 512;
+/// How much of a payload the letter itself shows.
+pub(crate) const LOOK: usize = 64 * 1_024;
+
+/// Which letters are meant, as a query or a body says. A field that is empty says nothing, so that forms can be sent as
+/// they are.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Which {
+    pub(crate) position: String,
+    pub(crate) name: String,
+    pub(crate) key: String,
+    pub(crate) handler: String,
+    pub(crate) class: String,
+    pub(crate) error: String,
+    pub(crate) since: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
+    pub(crate) limit: Option<usize>,
+}
+
+impl Which {
+    /// Whether nothing is said.
+    pub(crate) fn is_all(&self) -> bool {
+        let said =
+            [&self.position, &self.name, &self.key, &self.handler, &self.class, &self.error, &self.since, &self.before];
+        said.iter().all(|text| text.is_empty())
+    }
+
+    pub(crate) fn filter(&self) -> Result<LetterFilter, Fault> {
+        let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let time = |text: &str| match text {
+            "" => Ok(None),
+            text => time::of_text(text).map(Some).ok_or_else(|| {
+                Fault::invalid("a time is written as `2026-11-30T18:44:00Z`, or in microseconds since 1970")
+            }),
+        };
+        let mut filter = LetterFilter::all();
+        filter.position = said(&self.position).map(|text| position(&text)).transpose()?;
+        filter.name = said(&self.name);
+        filter.key = said(&self.key);
+        filter.handler = said(&self.handler);
+        filter.error = said(&self.error);
+        filter.class = match &*self.class {
+            "" => None,
+            "ordinary" => Some(ErrorClass::Ordinary),
+            "transient" => Some(ErrorClass::Transient),
+            "permanent" => Some(ErrorClass::Permanent),
+            _ => return Err(Fault::invalid("a class is `ordinary`, `transient` or `permanent`")),
+        };
+        (filter.since, filter.before) = (time(&self.since)?, time(&self.before)?);
+        Ok(filter)
+    }
+}
+
+pub(crate) async fn list(
+    State(shared): State<Shared>,
+    Path(path): Path<ConsumerPath>,
+    Query(which): Query<Which>,
+) -> Result<Json<Value>, Fault> {
+    let (id, _) = shared.find(&path).await?;
+    let (letters, next) = page(&shared, &id, &which).await?;
+    Ok(Json(json!({ "letters": letters, "next": next })))
+}
+
+/// A page of letters, and after which position the next one begins.
+pub(crate) async fn page(
+    shared: &Shared,
+    id: &ConsumerId,
+    which: &Which,
+) -> Result<(Vec<LetterView>, Option<String>), Fault> {
+    let after = (!which.after.is_empty()).then(|| position(&which.after)).transpose()?;
+    let limit = limited(which.limit);
+    let letters = shared.store.stores.dead_letters.list(id, &which.filter()?, after.as_ref(), limit).await?;
+    let next = letters.last().filter(|_| letters.len() == limit);
+    let next = next.map(|last| last.letter.event.position.to_text());
+    Ok((letters.iter().map(|letter| LetterView::of(letter, GLANCE)).collect(), next))
+}
+
+/// A consumer's letter in a path.
+#[derive(Debug, Deserialize)]
+pub(crate) struct LetterPath {
+    component: String,
+    version: u32,
+    context: String,
+    position: String,
+}
+
+impl LetterPath {
+    pub(crate) fn consumer(&self) -> ConsumerPath {
+        let (component, context) = (self.component.clone(), self.context.clone());
+        ConsumerPath { component, version: self.version, context }
+    }
+}
+
+pub(crate) async fn find(shared: &Shared, path: &LetterPath) -> Result<StoredDeadLetter, Fault> {
+    let (id, _) = shared.find(&path.consumer()).await?;
+    let at = LetterFilter::at(position(&path.position)?);
+    let letters = shared.store.stores.dead_letters.list(&id, &at, None, 1).await?;
+    let none = || Fault::not_found(format!("`{id}` has no unresolved dead letter at position {}", path.position));
+    letters.into_iter().next().ok_or_else(none)
+}
+
+pub(crate) async fn one(State(shared): State<Shared>, Path(path): Path<LetterPath>) -> Result<Json<LetterView>, Fault> {
+    Ok(Json(LetterView::of(&find(&shared, &path).await?, LOOK)))
+}
+
+pub(crate) async fn payload(State(shared): State<Shared>, Path(path): Path<LetterPath>) -> Result<Response, Fault> {
+    let letter = find(&shared, &path).await?;
+    Ok(super::events::download(&letter.letter.event))
+}

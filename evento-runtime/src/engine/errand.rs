@@ -1,0 +1,158 @@
+//! What is asked of whichever instance owns a consumer, and how it lies in the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::handle::{ConsumerHandle, PATIENCE};
+use crate::clock::{Clock as _, SystemClock};
+use crate::consumer::SeekTo;
+use crate::error::{AdminError, StoreError};
+use crate::event::{Position, Timestamp};
+use crate::store::CommandRow;
+
+/// How often the answer of another instance is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Something that only the owner of a consumer can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Errand {
+    /// As [`ConsumerHandle::skip`].
+    Skip {
+        /// The event.
+        position: Position,
+    },
+    /// As [`ConsumerHandle::seek`].
+    Seek {
+        /// Where to go on.
+        to: SeekTo,
+        /// As [`ConsumerHandle::seek_keeping`].
+        keep: bool,
+    },
+}
+
+/// What became of an errand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// The owner has carried it out.
+    Done,
+    /// It was not carried out within five seconds, and still may be; [`ConsumerHandle::command`] tells by this id.
+    Waiting(Uuid),
+}
+
+impl Errand {
+    /// As a store keeps it, and as people read it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Skip { position } => json!({ "skip": position.to_text() }),
+            Self::Seek { to, keep } => {
+                let to = match to {
+                    SeekTo::Start => json!("start"),
+                    SeekTo::Head => json!("head"),
+                    SeekTo::After(position) => json!({ "after": position.to_text() }),
+                    SeekTo::Time(time) => json!({ "time": time.as_micros() }),
+                };
+                json!({ "seek": to, "keep": keep })
+            }
+        }
+    }
+
+    /// Reads [`to_json`](Self::to_json). `None`: it was written by a version that knows more, or by nobody of us.
+    pub(super) fn of_json(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let position = |value: &Value| Position::of_text(value.as_str()?);
+        if let Some(skip) = value.get("skip") {
+            return Some(Self::Skip { position: position(skip)? });
+        }
+        let to = match value.get("seek")? {
+            Value::String(text) if text == "start" => SeekTo::Start,
+            Value::String(text) if text == "head" => SeekTo::Head,
+            to => match (to.get("after"), to.get("time")) {
+                (Some(after), None) => SeekTo::After(position(after)?),
+                (None, Some(time)) => SeekTo::Time(Timestamp::from_micros(time.as_i64()?)),
+                _ => return None,
+            },
+        };
+        Some(Self::Seek { to, keep: value.get("keep")?.as_bool()? })
+    }
+}
+
+impl ConsumerHandle {
+    /// Has something done by the instance that owns the consumer, this one or another: it is stored, found there within
+    /// a second, and carried out in turn. An owner that dies in the middle may leave it to the next one, which does it
+    /// again. What is not carried out within ten minutes is refused.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] with what the owner said, or the store failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take it back.
+    pub async fn deliver(&self, errand: &Errand) -> Result<Delivered, AdminError> {
+        let command = CommandRow {
+            id: Uuid::now_v7(),
+            consumer: (*self.id).clone(),
+            body: errand.to_json().to_string(),
+            asked_at: SystemClock.now(),
+            answer: None,
+        };
+        let id = command.id;
+        let admin = Arc::clone(&self.stores.admin);
+        self.tasks.run(async move { admin.ask(&command).await }).await?;
+        self.desired.ask_now();
+        let answered = async {
+            loop {
+                match self.command(id).await?.and_then(|command| command.answer) {
+                    Some(answer) if answer.done => return Ok(Delivered::Done),
+                    Some(answer) => {
+                        return Err(AdminError::Refused { consumer: self.id.to_string(), reason: answer.text });
+                    }
+                    None => tokio::time::sleep(LOOK).await,
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            answered = answered => answered,
+            () = tokio::time::sleep(PATIENCE) => Ok(Delivered::Waiting(id)),
+        }
+    }
+
+    /// What became of something that was [delivered](Self::deliver). `None`: nobody of this bundle knows it.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn command(&self, id: Uuid) -> Result<Option<CommandRow>, StoreError> {
+        let (admin, bundle) = (Arc::clone(&self.stores.admin), Arc::clone(&self.id.bundle));
+        self.tasks.run(async move { admin.command(&bundle, id).await }).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let foreign = Position::from_bytes(&[0x12, 0x34]).unwrap();
+        for position in [Position::from_u64(7), Position::from_u64(u64::MAX), foreign] {
+            for to in [
+                SeekTo::Start,
+                SeekTo::Head,
+                SeekTo::After(position.clone()),
+                SeekTo::Time(Timestamp::from_micros(i64::MIN)),
+            ] {
+                let errand = Errand::Seek { to, keep: true };
+                assert_eq!(Errand::of_json(&errand.to_json().to_string()), Some(errand));
+            }
+            let errand = Errand::Skip { position };
+            assert_eq!(Errand::of_json(&errand.to_json().to_string()), Some(errand));
+        }
+        for other in ["", "{}", "[]", "null", r#"{"skip":7}"#, r#"{"seek":"start"}"#, r#"{"seek":{},"keep":true}"#] {
+            assert_eq!(Errand::of_json(other), None, "{other}");
+        }
+    }
+}
