@@ -23,6 +23,7 @@ pub mod claims;
 pub mod dead_letters;
 pub mod lock;
 pub mod log;
+pub mod parked;
 pub mod sagas;
 pub mod state;
 pub mod timers;
@@ -36,7 +37,7 @@ use futures_util::future::BoxFuture;
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, ContextPattern, Epoch};
 use crate::outcome::ErrorClass;
-use crate::store::{DeadLetter, Lease, OpenTransaction, Store};
+use crate::store::{DeadLetter, Lease, LetterKind, OpenTransaction, Store};
 use crate::{BoxError, EventId, NewEvent};
 
 /// What ran a statement: the transaction, and the first number of the first row, 0 without one.
@@ -74,7 +75,7 @@ impl Fixture {
 /// One case: the SPI and its own name, and what it does.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `log`, `state`, `lock`, `dead_letters`, `sagas`, `timers`, `claims`, `admin`, `transactions`.
+    /// `log`, `state`, `lock`, `dead_letters`, `parked`, `sagas`, `timers`, `claims`, `admin`, `transactions`.
     pub spi: &'static str,
     /// What it shows.
     pub name: &'static str,
@@ -205,6 +206,11 @@ macro_rules! __conformance_list {
                 letters_are_filtered_by_their_error,
                 letters_are_discarded_and_purged,
             }
+            parked {
+                what_is_queued_comes_back_as_it_was,
+                a_wish_is_about_everything_of_a_key,
+                resolved_is_queued_no_more,
+            }
             sagas {
                 an_instance_comes_back_as_it_was,
                 associations_are_compared_byte_by_byte,
@@ -312,6 +318,8 @@ fn letter(position: u64, error: &str) -> DeadLetter {
     };
     DeadLetter {
         event: Arc::new(event),
+        kind: LetterKind::Dead,
+        parks: None,
         handler: "placed".to_owned(),
         class: ErrorClass::Permanent,
         error: error.to_owned(),

@@ -1,7 +1,7 @@
 //! An event that could not be handled, with all that is needed to understand it and to try again.
 
 use std::error::Error as StdError;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use crate::event::{Position, StoredEvent, Timestamp};
@@ -11,21 +11,55 @@ use crate::outcome::ErrorClass;
 /// Error text kept with a dead letter: 16 KiB.
 pub const MAX_ERROR_TEXT: usize = 16 * 1_024;
 
+/// What later events queue behind once one of them is given up, where a component parks: a key in its context, or an
+/// instance of a saga.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ParkedKey {
+    /// The context of the events; empty for an instance of a saga, which may have events of several.
+    pub context: Arc<str>,
+    /// The key, or what a saga calls its instance.
+    pub key: Arc<str>,
+}
+
+impl fmt::Display for ParkedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.context {
+            "" | "default" => f.write_str(&self.key),
+            context => write!(f, "{} in {context}", self.key),
+        }
+    }
+}
+
+/// Whether an event was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum LetterKind {
+    /// It was given up.
+    #[default]
+    Dead,
+    /// It was not begun: an earlier event of its key was given up, and it waits behind that.
+    Parked,
+}
+
 /// What an engine gives to a store. One row per (consumer, event): a second one adds its attempts to the first,
 /// keeps the first failure and replaces the rest.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
     /// The event with its raw bytes.
     pub event: Arc<StoredEvent>,
+    /// Whether it was tried.
+    pub kind: LetterKind,
+    /// What later events queue behind for as long as this one is unresolved; `None`: nobody waits for it.
+    pub parks: Option<ParkedKey>,
     /// The handler's method.
     pub handler: String,
-    /// How the last failure was treated.
+    /// How the last failure was treated; of no meaning for one that is parked.
     pub class: ErrorClass,
     /// The last error with its causes; see [`error_text`].
     pub error: String,
     /// Attempts that were made.
     pub attempts: u32,
-    /// When the first failed.
+    /// When the first failed; or when it was parked, if that was before.
     pub first_failed_at: Timestamp,
     /// When the last failed.
     pub last_failed_at: Timestamp,
@@ -42,6 +76,26 @@ pub struct StoredDeadLetter {
     pub requested: bool,
 }
 
+/// One unresolved letter that later events queue behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedRow {
+    /// What they queue behind.
+    pub key: ParkedKey,
+    /// The letter's event.
+    pub position: Position,
+    /// Whether it is to be tried again.
+    pub requested: bool,
+}
+
+/// That everything unresolved of a parked key is to be tried again, or is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedWish {
+    /// Of what.
+    pub key: ParkedKey,
+    /// Whether it is.
+    pub redrive: bool,
+}
+
 /// Which dead letters are meant: those that fit everything that is said. The default fits all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,7 +106,9 @@ pub struct LetterFilter {
     pub name: Option<String>,
     /// Events of this key.
     pub key: Option<String>,
-    /// Given up by this handler.
+    /// Of this kind.
+    pub kind: Option<LetterKind>,
+    /// Given up by this handler, or parked before it.
     pub handler: Option<String>,
     /// Whose last failure was treated so.
     pub class: Option<ErrorClass>,
@@ -91,14 +147,21 @@ impl LetterFilter {
         self
     }
 
-    /// Given up by a handler.
+    /// Given up, or parked behind one that was.
+    #[must_use]
+    pub const fn kind(mut self, kind: LetterKind) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Given up by a handler, or parked before it.
     #[must_use]
     pub fn handler(mut self, method: impl Into<String>) -> Self {
         self.handler = Some(method.into());
         self
     }
 
-    /// Whose last failure was treated so.
+    /// Whose last failure was treated so; one that is parked has had none.
     #[must_use]
     pub const fn class(mut self, class: ErrorClass) -> Self {
         self.class = Some(class);
@@ -134,7 +197,8 @@ impl LetterFilter {
             && self.name.as_deref().is_none_or(|name| *name == *event.name)
             && self.key.as_deref().is_none_or(|key| Some(key) == event.key.as_deref())
             && self.handler.as_ref().is_none_or(|handler| *handler == letter.handler)
-            && self.class.is_none_or(|class| class == letter.class)
+            && self.kind.is_none_or(|kind| kind == letter.kind)
+            && self.class.is_none_or(|class| class == letter.class && letter.kind == LetterKind::Dead)
             && self.error.as_deref().is_none_or(|part| letter.error.contains(part))
             && self.since.is_none_or(|time| letter.last_failed_at >= time)
             && self.before.is_none_or(|time| letter.last_failed_at < time)

@@ -15,7 +15,10 @@ pub use admin::{AdminStore, AuditRow, CommandAnswer, CommandRow, InstanceRow};
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
 pub use claim::{ClaimState, Claims, DedupeStore};
 pub(crate) use dead_letter::fit_text;
-pub use dead_letter::{DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, error_text};
+pub use dead_letter::{
+    DeadLetter, LetterFilter, LetterKind, MAX_ERROR_TEXT, ParkedKey, ParkedRow, ParkedWish, StoredDeadLetter,
+    error_text,
+};
 pub use memory::{Memory, MemoryStore};
 pub use opened::{CloseStore, Store, StoreConfig, Stores};
 pub use saga::{Association, AssociationError, SagaChange, SagaFound, SagaId, SagaInstance, SagaStateStore, Timer};
@@ -59,6 +62,9 @@ pub struct Settlement {
     pub emitted: Vec<PreparedEvent>,
     /// Dead letters that were handled after all. Their rows stay, as history, and are listed no more.
     pub resolved: Vec<EventId>,
+    /// What is to be tried again of parked keys, and what is not any more: for every unresolved letter of each, those of
+    /// this settlement included.
+    pub parked: Vec<ParkedWish>,
     /// Saga instances that have changed or ended.
     pub sagas: Vec<SagaChange>,
     /// Events to be appended later. One whose instance has ended is not kept.
@@ -310,7 +316,14 @@ pub trait DeadEventQueue: Send + Sync + 'static {
     /// The store failed.
     async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError>;
 
-    /// How many unresolved ones a consumer has.
+    /// The unresolved ones that later events queue behind, ascending: what its owner has to know to keep the order of
+    /// their keys.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError>;
+
+    /// How many unresolved ones a consumer has, of either kind.
     ///
     /// # Errors
     /// The store failed.

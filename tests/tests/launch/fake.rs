@@ -14,8 +14,8 @@ use evento_runtime::source::{
 };
 use evento_runtime::store::{
     Association, Checkpoint, ClaimState, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue,
-    DedupeStore, Lease, LetterFilter, MemoryStore, SagaFound, SagaId, SagaInstance, SagaStateStore, Settlement, Store,
-    StoreConfig, StoredDeadLetter, Stores, Timer,
+    DedupeStore, Lease, LetterFilter, MemoryStore, ParkedRow, SagaFound, SagaId, SagaInstance, SagaStateStore,
+    Settlement, Store, StoreConfig, StoredDeadLetter, Stores, Timer,
 };
 use tokio::sync::watch;
 
@@ -241,6 +241,10 @@ impl DeadEventQueue for Fake {
 
     async fn purge(&self, _: &ConsumerId, _: Timestamp) -> Result<u64, StoreError> {
         Ok(0)
+    }
+
+    async fn parked(&self, _: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn count(&self, _: &ConsumerId) -> Result<u64, StoreError> {

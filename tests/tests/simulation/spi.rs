@@ -12,7 +12,7 @@ use evento_runtime::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck,
 };
 use evento_runtime::store::{
-    ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, Settlement, Store,
+    ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, ParkedRow, Settlement, Store,
     StoreConfig, StoredDeadLetter, Stores,
 };
 use evento_runtime::{Position, deps};
@@ -311,6 +311,10 @@ impl DeadEventQueue for Spi {
 
     async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError> {
         self.call("purge", self.0.store.stores.dead_letters.purge(consumer, before)).await
+    }
+
+    async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
+        self.call("parked", self.0.store.stores.dead_letters.parked(consumer)).await
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {

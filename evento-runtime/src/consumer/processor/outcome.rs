@@ -16,7 +16,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::ConsumerId;
 use crate::outcome::{ErrorClass, Flow};
 use crate::policy::{Decision, Path, RetryPolicy};
-use crate::store::{DeadLetter, Failure};
+use crate::store::{DeadLetter, Failure, LetterKind};
 
 /// Error text kept in the history of a consumer: 1 KiB.
 const SHORT_ERROR: usize = 1_024;
@@ -247,6 +247,8 @@ impl ConsumerProcessor {
                 delivery.stage = Stage::GivenUp;
                 let letter = DeadLetter {
                     event: Arc::clone(&delivery.event),
+                    kind: LetterKind::Dead,
+                    parks: None,
                     handler: handler.method.to_owned(),
                     class: error.class,
                     error: error.text,

@@ -8,7 +8,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 use crate::event::{Position, Timestamp};
 use crate::identity::ConsumerId;
-use crate::store::{DeadEventQueue, DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
+use crate::store::{
+    DeadEventQueue, DeadLetter, LetterFilter, MAX_ERROR_TEXT, ParkedRow, ParkedWish, StoredDeadLetter, fit_text,
+};
 
 /// One of a consumer.
 pub(super) struct Letter {
@@ -90,6 +92,15 @@ impl DeadEventQueue for MemoryStore {
         }))
     }
 
+    async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
+        let parked = self.with(|data| letters(data, consumer, |letter| letter.letter.parks.is_some(), usize::MAX));
+        let row = |stored: StoredDeadLetter| {
+            let (position, requested) = (stored.letter.event.position.clone(), stored.requested);
+            stored.letter.parks.map(|key| ParkedRow { key, position, requested })
+        };
+        Ok(parked.into_iter().filter_map(row).collect())
+    }
+
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {
         Ok(self.with(|data| {
             let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
@@ -131,6 +142,21 @@ impl Kept {
             letter.attempts = letter.attempts.saturating_add(stored.letter.attempts);
             letter.first_failed_at = stored.letter.first_failed_at;
         }
+        // What it is queued under stays, as it does where that is a row of its own.
+        if letter.parks.is_none() {
+            letter.parks = self
+                .letters
+                .get(&letter.event.id)
+                .filter(|stored| stored.resolved.is_none())
+                .and_then(|stored| stored.letter.parks.clone());
+        }
         self.letters.insert(letter.event.id, Letter { letter, requested: false, resolved: None });
+    }
+
+    /// Has everything unresolved of a parked key tried again, or not.
+    pub(super) fn wish(&mut self, wish: &ParkedWish) {
+        let of_key =
+            |letter: &&mut Letter| letter.resolved.is_none() && letter.letter.parks.as_ref() == Some(&wish.key);
+        self.letters.values_mut().filter(of_key).for_each(|letter| letter.requested = wish.redrive);
     }
 }

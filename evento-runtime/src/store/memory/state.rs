@@ -119,6 +119,7 @@ impl ConsumerStateStore for MemoryStore {
                     letter.resolve(SystemClock.now());
                 }
             }
+            settlement.parked.iter().for_each(|wish| kept.wish(wish));
             kept.sagas.change(settlement.sagas);
             kept.sagas.schedule(settlement.scheduled);
             let fired = kept.sagas.fire(settlement.fired);

@@ -11,7 +11,13 @@ use super::statements::Statements;
 use crate::error::StoreError;
 use crate::event::{EventId, Position, StoredEvent, Timestamp};
 use crate::identity::ConsumerId;
-use crate::store::{DeadLetter, LetterFilter, MAX_ERROR_TEXT, StoredDeadLetter, fit_text};
+use crate::outcome::ErrorClass;
+use crate::store::{
+    DeadLetter, LetterFilter, LetterKind, MAX_ERROR_TEXT, ParkedKey, ParkedRow, ParkedWish, StoredDeadLetter, fit_text,
+};
+
+/// In the place of a class: it was not tried.
+const PARKED: &str = "parked";
 
 /// Adds a dead letter, or its attempts to the one that is there.
 pub(super) async fn put(
@@ -36,14 +42,61 @@ pub(super) async fn put(
         Some(&*event.metadata).filter(|metadata| !metadata.is_empty()).into(),
         Value::Blob(&event.payload),
         Value::Text(&handler),
-        Value::Text(class_name(letter.class)),
+        Value::Text(match letter.kind {
+            LetterKind::Dead => class_name(letter.class),
+            LetterKind::Parked => PARKED,
+        }),
         Value::Text(&error),
         Value::Int(letter.attempts.into()),
         Value::Int(letter.first_failed_at.as_micros()),
         Value::Int(letter.last_failed_at.as_micros()),
     ];
     session.execute(sql.put_letter, &values).await?;
+    if let Some(parks) = &letter.parks {
+        let values = [
+            Value::Int(consumer),
+            Value::Blob(event.id.as_uuid().as_bytes()),
+            Value::Text(&parks.context),
+            Value::Text(&parks.key),
+            Value::from(&event.position),
+        ];
+        session.execute(sql.parked.put, &values).await?;
+    }
     Ok(())
+}
+
+/// Has everything unresolved of a parked key tried again, or not.
+pub(super) async fn wish(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    wish: &ParkedWish,
+) -> Result<(), StoreError> {
+    let consumer = Value::Int(consumer);
+    let values = [
+        Value::Int(wish.redrive.into()),
+        consumer,
+        consumer,
+        Value::Text(&wish.key.context),
+        Value::Text(&wish.key.key),
+    ];
+    session.execute(sql.parked.wish, &values).await?;
+    Ok(())
+}
+
+/// The unresolved ones that later events queue behind, ascending.
+pub(crate) async fn parked(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: &ConsumerId,
+) -> Result<Vec<ParkedRow>, StoreError> {
+    let rows = session.fetch(sql.parked.list, &Named::new(consumer).values()).await?;
+    let parked = |row: &Row| {
+        let key = ParkedKey { context: row.text(0)?.into(), key: row.text(1)?.into() };
+        let position = row.opt_position(2)?.ok_or_else(|| row.damaged(2))?;
+        Ok(ParkedRow { key, position, requested: row.flag(3)? })
+    };
+    rows.iter().map(parked).collect()
 }
 
 /// It was handled after all.
@@ -56,6 +109,7 @@ pub(super) async fn resolve(
 ) -> Result<(), StoreError> {
     let values = [Value::Int(now.as_micros()), Value::Int(consumer), Value::Blob(event.as_uuid().as_bytes())];
     session.execute(sql.resolve_letter, &values).await?;
+    session.execute(sql.parked.remove, &values[1..]).await?;
     Ok(())
 }
 
@@ -106,15 +160,16 @@ pub(crate) async fn purge(
     session.execute(sql.purge_letters, &values).await
 }
 
-/// Whether a filter asks for a text that no store can hold: what has a NUL was made to fit, or refused, and some
+/// Whether a filter asks for what no letter can be, or for a text that no store can hold: what has a NUL was made to fit, or refused, and some
 /// databases take no such text as a value either.
 fn fits_nothing(which: &LetterFilter) -> bool {
     let texts = [&which.name, &which.key, &which.handler, &which.error];
-    texts.into_iter().flatten().any(|text| text.contains('\0'))
+    let failed_and_not_tried = which.kind == Some(LetterKind::Parked) && which.class.is_some();
+    failed_and_not_tried || texts.into_iter().flatten().any(|text| text.contains('\0'))
 }
 
 /// A filter, as the statements want it.
-fn meant(which: &LetterFilter) -> [Value<'_>; 11] {
+fn meant(which: &LetterFilter) -> [Value<'_>; 12] {
     let key = which.key.as_deref().into();
     // Every text holds the empty one.
     let error = which.error.as_deref().filter(|part| !part.is_empty()).into();
@@ -125,7 +180,8 @@ fn meant(which: &LetterFilter) -> [Value<'_>; 11] {
         key,
         key,
         which.handler.as_deref().into(),
-        which.class.map(class_name).into(),
+        which.class.map(class_name).or_else(|| (which.kind == Some(LetterKind::Parked)).then_some(PARKED)).into(),
+        Value::Text(if which.kind == Some(LetterKind::Dead) { PARKED } else { "" }),
         error,
         error,
         which.since.map(Timestamp::as_micros).into(),
@@ -182,10 +238,20 @@ fn read(row: &Row) -> Result<DeadLetter, StoreError> {
         metadata: row.opt_blob(8)?.map(Bytes::copy_from_slice).unwrap_or_default(),
         payload: Bytes::copy_from_slice(row.blob(9)?),
     };
+    let parks = match row.opt_text(17)? {
+        Some(context) => Some(ParkedKey { context: context.into(), key: row.text(18)?.into() }),
+        None => None,
+    };
+    let (kind, class) = match row.text(11)? {
+        PARKED => (LetterKind::Parked, ErrorClass::Ordinary),
+        class => (LetterKind::Dead, class_of(class)),
+    };
     Ok(DeadLetter {
         event: Arc::new(event),
+        kind,
+        parks,
         handler: row.text(10)?.to_owned(),
-        class: class_of(row.text(11)?),
+        class,
         error: row.text(12)?.to_owned(),
         attempts: u32::try_from(row.int(13)?).map_err(|_| row.damaged(13))?,
         first_failed_at: Timestamp::from_micros(row.int(14)?),

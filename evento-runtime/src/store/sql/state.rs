@@ -70,6 +70,9 @@ pub(crate) async fn settle(
     for event in &settlement.resolved {
         dead_letter::resolve(session, sql, consumer, event, now).await?;
     }
+    for wish in &settlement.parked {
+        dead_letter::wish(session, sql, consumer, wish).await?;
+    }
     for change in &settlement.sagas {
         saga::change(session, sql, consumer, change).await?;
     }
@@ -166,6 +169,7 @@ pub(crate) async fn forget(
     }
     for statement in [
         sql.forget_letters,
+        sql.parked.forget,
         sql.sagas.forget,
         sql.sagas.forget_associations,
         sql.timers.forget,

@@ -61,7 +61,7 @@ pub(crate) struct Statements {
     /// handler, class, error, attempts, first_failed_at, last_failed_at.
     pub(crate) put_letter: &'static str,
     /// bundle, component, version, context; the values of a filter; after, requested, limit → the columns of
-    /// `put_letter` without the consumer, and whether it is requested.
+    /// `put_letter` without the consumer, whether it is requested, and context and key it is queued under.
     pub(crate) letters: &'static str,
     /// bundle, component, version, context → how many.
     pub(crate) count_letters: &'static str,
@@ -87,11 +87,26 @@ pub(crate) struct Statements {
     /// consumer, owner, epoch.
     pub(crate) free_lease: &'static str,
 
+    pub(crate) parked: ParkedStatements,
     pub(crate) sagas: SagaStatements,
     pub(crate) timers: TimerStatements,
     pub(crate) claims: ClaimStatements,
     pub(crate) completions: CompletionStatements,
     pub(crate) admin: AdminStatements,
+}
+
+/// The statements about what later events of a key queue behind.
+pub(crate) struct ParkedStatements {
+    /// consumer, event, context, key, position. Replaces what is there.
+    pub(crate) put: &'static str,
+    /// consumer, event.
+    pub(crate) remove: &'static str,
+    /// flag, consumer, consumer, context, key. Marks the unresolved letters of a key, or unmarks them.
+    pub(crate) wish: &'static str,
+    /// bundle, component, version, context → context, key, position, whether it is requested, ascending.
+    pub(crate) list: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget: &'static str,
 }
 
 /// The statements about saga instances.

@@ -10,9 +10,10 @@ use crate::store::sql::server::{Server as _, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../../../migrations/postgres/0001_core.sql"),
     include_str!("../../../../migrations/postgres/0002_admin.sql"),
+    include_str!("../../../../migrations/postgres/0003_parked.sql"),
 ];
 
 /// The oldest server with everything that is used.

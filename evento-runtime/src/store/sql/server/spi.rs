@@ -22,7 +22,8 @@ use crate::store::LetterFilter;
 use crate::store::sql::statements::Statements;
 use crate::store::sql::{admin, browse, consumer, dead_letter, state};
 use crate::store::{
-    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, Settlement, StoredDeadLetter,
+    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, ParkedRow, Settlement,
+    StoredDeadLetter,
 };
 
 /// A handle that engines use.
@@ -353,6 +354,16 @@ impl<S: Server> DeadEventQueue for Spi<S> {
             })
         });
         purge.await
+    }
+
+    async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
+        let consumer = consumer.clone();
+        let parked = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(
+                async move { dead_letter::parked(&mut *server.session(connection), server.sql(), &consumer).await },
+            )
+        });
+        parked.await
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {

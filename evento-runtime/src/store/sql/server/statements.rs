@@ -2,7 +2,8 @@
 
 use crate::store::sql::names::Names;
 use crate::store::sql::statements::{
-    AdminStatements, Chunked, ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements,
+    AdminStatements, Chunked, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements, Statements,
+    TimerStatements,
 };
 
 /// Ownership where several may write at once.
@@ -73,6 +74,13 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
         fence_epoch: one(sql.fence_epoch),
         put_lease: one(sql.put_lease),
         free_lease: one(sql.free_lease),
+        parked: ParkedStatements {
+            put: one(sql.parked.put),
+            remove: one(sql.parked.remove),
+            wish: one(sql.parked.wish),
+            list: one(sql.parked.list),
+            forget: one(sql.parked.forget),
+        },
         sagas: SagaStatements {
             put: one(sql.sagas.put),
             end: one(sql.sagas.end),

@@ -25,8 +25,8 @@ use crate::source::{
 };
 use crate::store::sql::{admin, browse, consumer, dead_letter, lock, state};
 use crate::store::{
-    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, Settlement,
-    Store, StoreConfig, StoredDeadLetter,
+    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, ParkedRow,
+    Settlement, Store, StoreConfig, StoredDeadLetter,
 };
 
 #[async_trait]
@@ -373,6 +373,15 @@ impl DeadEventQueue for SqliteStore {
             Box::pin(async move { dead_letter::purge(session, &SQL, &consumer, before).await })
         });
         work.await
+    }
+
+    async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
+        let consumer = consumer.clone();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { dead_letter::parked(session, &SQL, &consumer).await }));
+        read.await
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {

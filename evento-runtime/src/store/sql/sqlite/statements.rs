@@ -2,7 +2,8 @@
 
 use crate::source::sql::append::Appending;
 use crate::store::sql::statements::{
-    AdminStatements, ClaimStatements, CompletionStatements, SagaStatements, Statements, TimerStatements, chunked,
+    AdminStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements, Statements,
+    TimerStatements, chunked,
 };
 
 /// Milliseconds since 1970 by the clock of the database.
@@ -33,12 +34,12 @@ macro_rules! micros {
     };
 }
 
-/// What a filter of dead letters asks for, of eleven bound values: of those that stand there twice, the first
-/// says whether the second counts.
+/// What a filter of dead letters asks for, of twelve bound values: of those that stand there twice, the first
+/// says whether the second counts; the one after the class is none that is meant.
 macro_rules! meant {
     () => {
         " AND resolved_at IS NULL AND position = coalesce(?, position) AND name = coalesce(?, name) \
-         AND (? IS NULL OR key = ?) AND handler = coalesce(?, handler) AND class = coalesce(?, class) \
+         AND (? IS NULL OR key = ?) AND handler = coalesce(?, handler) AND class = coalesce(?, class) AND class <> ? \
          AND (? IS NULL OR instr(error, ?) > 0) AND last_failed_at >= coalesce(?, last_failed_at) \
          AND (? IS NULL OR last_failed_at < ?)"
     };
@@ -152,7 +153,10 @@ pub(crate) static SQL: Statements = Statements {
          attempts = min(evento_dead_letter.attempts + excluded.attempts, 4294967295)",
     letters: concat!(
         "SELECT position, event, name, context, key, version, recorded_at, content_type, metadata, payload, handler, \
-         class, error, attempts, first_failed_at, last_failed_at, requested FROM evento_dead_letter WHERE consumer = ",
+         class, error, attempts, first_failed_at, last_failed_at, requested, \
+         (SELECT q.context FROM evento_parked AS q WHERE q.consumer = d.consumer AND q.event = d.event), \
+         (SELECT q.queue FROM evento_parked AS q WHERE q.consumer = d.consumer AND q.event = d.event) \
+         FROM evento_dead_letter AS d WHERE consumer = ",
         consumer!(),
         meant!(),
         " AND position > ? AND requested >= ? ORDER BY position, event LIMIT ?"
@@ -188,6 +192,21 @@ pub(crate) static SQL: Statements = Statements {
     ),
     free_lease: "UPDATE evento_lease SET owner = NULL, expires_at = 0 WHERE consumer = ? AND owner = ? AND epoch = ?",
 
+    parked: ParkedStatements {
+        put: "INSERT INTO evento_parked (consumer, event, context, queue, position) VALUES (?, ?, ?, ?, ?) \
+             ON CONFLICT (consumer, event) DO UPDATE SET context = excluded.context, queue = excluded.queue, \
+             position = excluded.position",
+        remove: "DELETE FROM evento_parked WHERE consumer = ? AND event = ?",
+        wish: "UPDATE evento_dead_letter SET requested = ? WHERE consumer = ? AND resolved_at IS NULL AND event IN \
+             (SELECT event FROM evento_parked WHERE consumer = ? AND context = ? AND queue = ?)",
+        list: concat!(
+            "SELECT q.context, q.queue, q.position, d.requested FROM evento_parked AS q JOIN evento_dead_letter AS d \
+             ON d.consumer = q.consumer AND d.event = q.event WHERE q.consumer = ",
+            consumer!(),
+            " AND d.resolved_at IS NULL ORDER BY q.position, q.event"
+        ),
+        forget: concat!("DELETE FROM evento_parked WHERE consumer IN ", of_version!()),
+    },
     sagas: SagaStatements {
         put: "INSERT INTO evento_saga (consumer, id, state, applied) VALUES (?, ?, ?, ?) ON CONFLICT (consumer, id) \
              DO UPDATE SET state = excluded.state, applied = excluded.applied WHERE evento_saga.ended_at IS NULL",
