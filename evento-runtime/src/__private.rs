@@ -27,7 +27,7 @@ pub use crate::component::{
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
 pub use crate::event::Event;
-pub use crate::policy::{CheckpointMode, StartFrom};
+pub use crate::policy::{CheckpointMode, DeadLetterPolicy, StartFrom};
 pub use saga::{AssociationField, Field, Loaded, MaybeField, SureField, saga_outcome, saga_row, saga_state};
 pub use transaction::{give_back, transaction};
 

@@ -108,7 +108,7 @@ pub use executor::ConsumerExecutors;
 #[cfg(feature = "macros")]
 pub use macros::{Event, event_handler, inject, observer, on_reset, on_start, projector, saga, saga_event_handler};
 pub use outcome::{ErrorClass, Flow, HandlerError};
-pub use policy::{CheckpointMode, StartFrom};
+pub use policy::{CheckpointMode, DeadLetterPolicy, StartFrom};
 pub use source::{Appended, Expected};
 pub use store::Tx;
 

@@ -28,6 +28,27 @@ impl fmt::Display for CheckpointMode {
     }
 }
 
+/// What becomes of the later events of a key once one of them was given to the dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum DeadLetterPolicy {
+    /// They are handled as if nothing had happened. The default.
+    #[default]
+    Skip,
+    /// They queue behind it until it is handled, or resolved without: the key keeps its order. Other keys go on. Of a
+    /// saga it is the instance that stands.
+    Park,
+}
+
+impl fmt::Display for DeadLetterPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Skip => "skip",
+            Self::Park => "park",
+        })
+    }
+}
+
 /// Where a consumer begins that has no checkpoint yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -194,6 +215,9 @@ pub struct LoopSettings {
     pub checkpoint_interval: Duration,
     /// How long a delivery waits for a permit before it counts as rejected. Default 5 s.
     pub admission_wait: Duration,
+    /// Events of one key that may queue behind one that was given up, which counts as the first. Later ones wait unbegun
+    /// until there is room. Default 1,024.
+    pub parked_queue: usize,
     /// How long an observer's claim of an event is believed without being renewed. Default 5 min.
     pub claim_expiry: Duration,
     /// How long is remembered that an observer has handled an event, and that a saga instance has ended. Default 7 days.
@@ -214,6 +238,7 @@ impl Default for LoopSettings {
             checkpoint_every: 256,
             checkpoint_interval: Duration::from_millis(100),
             admission_wait: Duration::from_secs(5),
+            parked_queue: 1_024,
             claim_expiry: Duration::from_secs(5 * 60),
             dedupe_window: Duration::from_secs(7 * 24 * 3_600),
             poll_min: Duration::from_millis(100),

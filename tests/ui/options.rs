@@ -53,6 +53,20 @@ mod unknown_keys {
     }
 }
 
+mod what_becomes_of_dead_letters {
+    use super::*;
+    #[derive(Default)]
+    struct View;
+    #[projector(version = 1, dead_letter = "parked", redrive_transient = "5")]
+//~                                        ^^^^^^^^ `dead_letter` must be "skip" or "park"; did you mean `park`?
+//~                                                                      ^^^ `redrive_transient` must have one of the units `us`, `ms`, `s`, `m` or `h`: `redrive_transient = "5m"`
+    impl View {
+        #[event_handler(dead_letter = "park")]
+//~                     ^^^^^^^^^^^ `dead_letter` is not an option of `#[event_handler]`
+        async fn on(&self, _event: A) {}
+    }
+}
+
 mod seven_mistakes_are_told_by_one_build {
     use super::*;
     #[derive(Default)]

@@ -29,6 +29,10 @@ const START: Key = key("start", "\"beginning\" or \"head\"", "start = \"head\"")
 const WAIT_FOR_HEAD: Key = key("wait_for_head", "`true` or `false`", "wait_for_head = true");
 const CONTEXTS: Key = key("contexts", "a string or a list of strings", "contexts = [\"shop\", \"tenant-*\"]");
 
+const DEAD_LETTER: Key = key("dead_letter", "\"skip\" or \"park\"", "dead_letter = \"park\"");
+const REDRIVE_TRANSIENT: Key =
+    key("redrive_transient", "a string with a number and a unit", "redrive_transient = \"5m\"");
+
 const RETRY: Key = key("retry", "a whole number, or -1 for ever", "retry = 3");
 const RETRY_DELAY: Key = key("retry_delay", "a string with a number and a unit", "retry_delay = \"500ms\"");
 const MAX_DELAY: Key = key("max_delay", "a string with a number and a unit", "max_delay = \"30s\"");
@@ -54,6 +58,8 @@ pub(crate) const PROJECTOR: &[Key] = &[
     WAIT_FOR_HEAD,
     CONTEXTS,
     key("checkpoint", "\"on-start\" or \"watermark\"", "checkpoint = \"watermark\""),
+    DEAD_LETTER,
+    REDRIVE_TRANSIENT,
     CRATE,
 ];
 
@@ -65,6 +71,8 @@ pub(crate) const SAGA: &[Key] = &[
     WAIT_FOR_HEAD,
     CONTEXTS,
     refused("checkpoint", "`checkpoint` must be left out: events of a saga are covered only once they are settled"),
+    DEAD_LETTER,
+    REDRIVE_TRANSIENT,
     CRATE,
 ];
 
@@ -79,6 +87,8 @@ pub(crate) const OBSERVER: &[Key] = &[
         "checkpoint",
         "`checkpoint` must be left out: events of an observer are covered only once they are settled",
     ),
+    DEAD_LETTER,
+    REDRIVE_TRANSIENT,
     CRATE,
 ];
 

@@ -76,6 +76,11 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
         let mode = if watermark { quote!(Watermark) } else { quote!(OnStart) };
         quote!(.checkpoint(#rt::CheckpointMode::#mode))
     });
+    let dead_letter = options.park.map(|park| {
+        let policy = if park { quote!(Park) } else { quote!(Skip) };
+        quote!(.dead_letter(#rt::DeadLetterPolicy::#policy))
+    });
+    let redrive = options.redrive_transient.map(|micros| quote!(.redrive_transient(#micros)));
     let docs = (!docs.is_empty()).then(|| quote!(.docs(#docs)));
     let (build, rest, open) = match shape {
         Shape::Open => {
@@ -123,7 +128,7 @@ pub(crate) fn component(component: &Component, item: &TokenStream) -> TokenStrea
             impl #rt::Component for #ty {
                 const DEF: &'static #rt::ComponentDef =
                     &#rt::#kind::<Self>(#name, #version, #build, #here)
-                        #start #wait_for_head #contexts #checkpoint #docs #rest;
+                        #start #wait_for_head #contexts #checkpoint #dead_letter #redrive #docs #rest;
             }
             #open
             #rt::inventory::submit! { #rt::component::<#ty>() }

@@ -19,6 +19,9 @@ pub(crate) struct ComponentOptions {
     pub(crate) contexts: Vec<String>,
     /// Whether `checkpoint` is "watermark".
     pub(crate) watermark: Option<bool>,
+    /// Whether `dead_letter` is "park".
+    pub(crate) park: Option<bool>,
+    pub(crate) redrive_transient: Option<u64>,
     pub(crate) krate: CratePath,
 }
 
@@ -42,6 +45,8 @@ impl ComponentOptions {
                 "wait_for_head" => options.wait_for_head = arg.bool(errors),
                 "contexts" => options.contexts = contexts(&arg, errors),
                 "checkpoint" => options.watermark = one_of_two(&arg, ["on-start", "watermark"], errors),
+                "dead_letter" => options.park = one_of_two(&arg, ["skip", "park"], errors),
+                "redrive_transient" => options.redrive_transient = arg.micros(errors),
                 _ => options.krate = arg.crate_path(errors),
             }
         }

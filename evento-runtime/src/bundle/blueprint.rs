@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::discover::{Draft, DraftComponent};
 use super::plan::Plan;
@@ -13,7 +14,7 @@ use crate::deps::Deps;
 use crate::engine::{ConsumerEngine, ConsumerPlan, HandlerPlan, ObserverEngine, ProjectorEngine, SagaEngine};
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
-use crate::policy::{Batching, CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{Batching, CheckpointMode, DeadLetterPolicy, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::Stores;
 
 pub(super) struct Blueprint {
@@ -27,6 +28,8 @@ struct Resolved {
     def: &'static ComponentDef,
     value: Option<Arc<dyn Any + Send + Sync>>,
     mode: CheckpointMode,
+    dead_letter: DeadLetterPolicy,
+    redrive_transient: Option<Duration>,
     wait_for_head: bool,
     /// One consumer each.
     contexts: Vec<ContextPattern>,
@@ -43,6 +46,8 @@ impl Resolved {
             def: component.def,
             value: component.value.clone(),
             mode: component.mode(),
+            dead_letter: settings.dead_letter.value,
+            redrive_transient: settings.redrive_transient.as_ref().map(|every| every.value),
             wait_for_head: settings.wait_for_head.value,
             contexts: settings.contexts.value.iter().filter_map(|text| ContextPattern::parse(text).ok()).collect(),
             on_start: component.hooks.first().copied(),
@@ -138,6 +143,8 @@ impl Blueprint {
                 start: component.start,
                 dispatch: Arc::clone(&of_kind),
                 mode: component.mode,
+                dead_letter: component.dead_letter,
+                redrive_transient: component.redrive_transient,
                 wait_for_head: component.wait_for_head,
                 on_start: component.on_start.copied(),
                 on_reset: component.on_reset.copied(),

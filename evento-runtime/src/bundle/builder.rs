@@ -17,7 +17,7 @@ use crate::deps::{Deps, Need};
 use crate::engine::ConsumerEngineConfig;
 use crate::executor::ConsumerExecutor;
 use crate::interceptor::Interceptor;
-use crate::policy::CheckpointMode;
+use crate::policy::{CheckpointMode, DeadLetterPolicy};
 use crate::store::StoreConfig;
 
 /// Default of [`BundleBuilder::stop_deadline`].
@@ -226,6 +226,22 @@ impl BundleBuilder {
         self.said::<T>("wait_for_head", What::WaitForHead(wait), here())
     }
 
+    /// What becomes of the later events of a key once one of them was given to the dead letters. Default
+    /// [`DeadLetterPolicy::Skip`]: they go on. [`DeadLetterPolicy::Park`] keeps the order of the key: they queue behind it,
+    /// and are handled after it when it is [tried again](crate::ConsumerHandle::redrive). Of a saga it is the instance
+    /// that stands.
+    #[track_caller]
+    pub fn dead_letter<T: Component>(self, policy: DeadLetterPolicy) -> Self {
+        self.said::<T>("dead_letter", What::DeadLetter(policy), here())
+    }
+
+    /// Has dead letters of one component tried again by themselves, so long after their last failure, if that was a
+    /// transient one. Default: never; somebody has to [ask](crate::ConsumerHandle::redrive).
+    #[track_caller]
+    pub fn redrive_transient<T: Component>(self, every: Duration) -> Self {
+        self.said::<T>("redrive_transient", What::RedriveTransient(every), here())
+    }
+
     fn said<T: Component>(mut self, call: &'static str, what: What, at: Location) -> Self {
         self.for_components.push(ForComponent { def: T::DEF, call, what, at });
         self
@@ -271,6 +287,14 @@ impl BundleBuilder {
     #[track_caller]
     pub fn look_ahead_bytes(mut self, bytes: usize) -> Self {
         self.defaults.look_ahead_bytes = Some((bytes, here()));
+        self
+    }
+
+    /// Events that may queue behind a [parked](Self::dead_letter) key, the one that was given up included. Later ones
+    /// wait unbegun until there is room; other keys go on. Default 1,024.
+    #[track_caller]
+    pub fn parked_queue(mut self, events: usize) -> Self {
+        self.defaults.parked_queue = Some((events, here()));
         self
     }
 

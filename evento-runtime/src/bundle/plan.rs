@@ -135,12 +135,16 @@ impl ComponentEntry {
             docs: def.docs,
             package: def.package,
             location: def.location,
-            settings: vec![
+            settings: [
                 Entry::new("start", &settings.start, |start| start.to_string().into()),
                 Entry::new("contexts", &settings.contexts, |contexts| contexts.clone().into()),
                 Entry::new("checkpoint", &settings.mode, |mode| mode.to_string().into()),
                 Entry::new("wait_for_head", &settings.wait_for_head, |wait| (*wait).into()),
-            ],
+                Entry::new("dead_letter", &settings.dead_letter, |policy| policy.to_string().into()),
+            ]
+            .into_iter()
+            .chain(settings.redrive_transient.as_ref().map(|every| Entry::new("redrive_transient", every, shown)))
+            .collect(),
             on_start: component.hooks.first().map(|hook| hook.method),
             on_reset: component.resets.first().map(|hook| hook.method),
             handlers: component.handlers.iter().map(HandlerEntry::of).collect(),
@@ -214,6 +218,7 @@ impl Plan {
                 Entry::new("look_ahead", &sizes.look_ahead, number),
                 Entry::new("look_ahead_bytes", &sizes.look_ahead_bytes, number),
                 Entry::new("admission_wait", &sizes.admission_wait, shown),
+                Entry::new("parked_queue", &sizes.parked_queue, number),
                 Entry::new("claim_expiry", &sizes.claim_expiry, shown),
                 Entry::new("dedupe_window", &sizes.dedupe_window, shown),
             ],

@@ -5,7 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::component::{ComponentDef, HandlerDef, Kind, Location};
-use crate::policy::{CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{
+    CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, DeadLetterPolicy, LoopSettings, RetryPolicy, StartFrom,
+};
 
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,7 @@ pub(super) struct Defaults {
     pub(super) checkpoint_every: Said<usize>,
     pub(super) checkpoint_interval: Said<Duration>,
     pub(super) admission_wait: Said<Duration>,
+    pub(super) parked_queue: Said<usize>,
     pub(super) claim_expiry: Said<Duration>,
     pub(super) dedupe_window: Said<Duration>,
     pub(super) retry_delay: Said<Duration>,
@@ -100,6 +103,7 @@ pub(super) struct Sizes {
     pub(super) checkpoint_every: Setting<usize>,
     pub(super) checkpoint_interval: Setting<Duration>,
     pub(super) admission_wait: Setting<Duration>,
+    pub(super) parked_queue: Setting<usize>,
     pub(super) claim_expiry: Setting<Duration>,
     pub(super) dedupe_window: Setting<Duration>,
 }
@@ -121,6 +125,7 @@ impl Defaults {
             checkpoint_every: or_built_in(self.checkpoint_every, every),
             checkpoint_interval: or_built_in(self.checkpoint_interval, built_in.checkpoint_interval),
             admission_wait: or_built_in(self.admission_wait, built_in.admission_wait),
+            parked_queue: or_built_in(self.parked_queue, built_in.parked_queue),
             claim_expiry: or_built_in(self.claim_expiry, built_in.claim_expiry),
             dedupe_window: or_built_in(self.dedupe_window, built_in.dedupe_window),
             window,
@@ -139,6 +144,7 @@ impl Sizes {
             checkpoint_every: self.checkpoint_every.value,
             checkpoint_interval: self.checkpoint_interval.value,
             admission_wait: self.admission_wait.value,
+            parked_queue: self.parked_queue.value,
             claim_expiry: self.claim_expiry.value,
             dedupe_window: self.dedupe_window.value,
             ..LoopSettings::default()
@@ -161,6 +167,8 @@ pub(super) enum What {
     Mode(CheckpointMode),
     Contexts(Vec<String>),
     WaitForHead(bool),
+    DeadLetter(DeadLetterPolicy),
+    RedriveTransient(Duration),
 }
 
 /// The settings of one component.
@@ -172,6 +180,9 @@ pub(super) struct ComponentSettings {
     pub(super) start: Setting<StartFrom>,
     pub(super) contexts: Setting<Vec<String>>,
     pub(super) wait_for_head: Setting<bool>,
+    pub(super) dead_letter: Setting<DeadLetterPolicy>,
+    /// Only where it is said.
+    pub(super) redrive_transient: Option<Setting<Duration>>,
 }
 
 impl ComponentSettings {
@@ -195,6 +206,10 @@ impl ComponentSettings {
                 contexts => Setting::new(contexts.iter().map(|&context| context.to_owned()).collect(), attribute),
             },
             wait_for_head: def.wait_for_head.map_or(Setting::built_in(false), |wait| Setting::new(wait, attribute)),
+            dead_letter: def
+                .dead_letter
+                .map_or(Setting::built_in(DeadLetterPolicy::default()), |policy| Setting::new(policy, attribute)),
+            redrive_transient: def.redrive_transient.map(|every| Setting::new(every, attribute)),
         };
         for said in said.iter().filter(|said| said.def.type_id == def.type_id) {
             let origin = Origin::Component(said.at);
@@ -204,6 +219,8 @@ impl ComponentSettings {
                 What::Mode(_) => {}
                 What::Contexts(contexts) => settings.contexts = Setting::new(contexts.clone(), origin),
                 What::WaitForHead(wait) => settings.wait_for_head = Setting::new(*wait, origin),
+                What::DeadLetter(policy) => settings.dead_letter = Setting::new(*policy, origin),
+                What::RedriveTransient(every) => settings.redrive_transient = Some(Setting::new(*every, origin)),
             }
         }
         settings

@@ -3,11 +3,12 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Component, HandlerDef, HookDef, Kind, Location};
 use crate::context::MissingDependency;
 use crate::deps::{Deps, Need};
-use crate::policy::{CheckpointMode, StartFrom};
+use crate::policy::{CheckpointMode, DeadLetterPolicy, StartFrom};
 
 /// What making a component's value gives.
 pub type MakeResult = Result<Arc<dyn Any + Send + Sync>, MissingDependency>;
@@ -48,6 +49,10 @@ pub struct ComponentDef {
     pub contexts: &'static [&'static str],
     /// `None`: not said.
     pub checkpoint: Option<CheckpointMode>,
+    /// `None`: not said.
+    pub dead_letter: Option<DeadLetterPolicy>,
+    /// `None`: not said, which means never.
+    pub redrive_transient: Option<Duration>,
     /// How its value is made.
     pub build: Build,
     /// The `#[on_start]` hook.
@@ -88,6 +93,8 @@ impl ComponentDef {
             wait_for_head: None,
             contexts: &[],
             checkpoint: None,
+            dead_letter: None,
+            redrive_transient: None,
             open: matches!(build, Build::Unit),
             build,
             on_start: None,
@@ -132,6 +139,20 @@ impl ComponentDef {
     #[must_use]
     pub const fn checkpoint(mut self, mode: CheckpointMode) -> Self {
         self.checkpoint = Some(mode);
+        self
+    }
+
+    /// Sets what becomes of later events of a key.
+    #[must_use]
+    pub const fn dead_letter(mut self, policy: DeadLetterPolicy) -> Self {
+        self.dead_letter = Some(policy);
+        self
+    }
+
+    /// Sets when transient dead letters are tried again, in microseconds.
+    #[must_use]
+    pub const fn redrive_transient(mut self, micros: u64) -> Self {
+        self.redrive_transient = Some(Duration::from_micros(micros));
         self
     }
 

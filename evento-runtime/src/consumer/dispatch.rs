@@ -72,6 +72,11 @@ impl Dispatch {
     pub fn settle_inline(&mut self) {
         self.inline_running = false;
         self.held.pop_front();
+        self.release();
+    }
+
+    /// What was held behind an inline delivery goes on, up to the next one.
+    fn release(&mut self) {
         while let Some(&Held { number, lane: Lane::Executor(lane), ref key }) = self.held.front() {
             self.queues.push(number, lane, key.as_ref());
             self.held.pop_front();
@@ -127,6 +132,18 @@ impl Dispatch {
         self.queues.make_ready_again(number, lane);
     }
 
+    /// A delivery that has not begun is taken out.
+    pub fn withdraw(&mut self, number: DeliveryNo, lane: Lane, key: Option<&Arc<str>>) {
+        if let Some(index) = self.held.iter().rposition(|held| held.number == number) {
+            self.held.remove(index);
+            if !self.inline_running {
+                self.release();
+            }
+        } else if let Lane::Executor(lane) = lane {
+            self.queues.settle(number, lane, key);
+        }
+    }
+
     /// A delivery of an executor is settled.
     pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.queues.settle(number, lane, key);
@@ -160,6 +177,35 @@ mod tests {
         dispatch.begin_inline();
         dispatch.settle_inline();
         assert!(!dispatch.at_barrier());
+    }
+
+    #[test]
+    fn what_is_taken_out_holds_nobody_up() {
+        let mut dispatch = Dispatch::new(1);
+        let key: Arc<str> = "k".into();
+        for number in 1..=3 {
+            dispatch.push(number, Lane::Executor(0), Some(Arc::clone(&key)));
+        }
+        dispatch.push(4, Lane::Inline, None);
+        dispatch.push(5, Lane::Executor(0), Some(Arc::clone(&key)));
+        assert_eq!(dispatch.take(0), Some(1));
+        // From the middle of a key that runs, and the inline one that waits for it.
+        dispatch.withdraw(2, Lane::Executor(0), Some(&key));
+        assert!(!dispatch.has_ready(0));
+        dispatch.withdraw(4, Lane::Inline, None);
+        assert!(!dispatch.at_barrier());
+        dispatch.settle(1, 0, Some(&key));
+        assert_eq!(dispatch.take(0), Some(3));
+        dispatch.settle(3, 0, Some(&key));
+        assert_eq!(dispatch.take(0), Some(5));
+        // Behind one that runs in the loop.
+        dispatch.settle(5, 0, Some(&key));
+        dispatch.push(6, Lane::Inline, None);
+        dispatch.push(7, Lane::Executor(0), Some(Arc::clone(&key)));
+        dispatch.begin_inline();
+        dispatch.withdraw(7, Lane::Executor(0), Some(&key));
+        dispatch.settle_inline();
+        assert!(!dispatch.at_barrier() && !dispatch.has_ready(0));
     }
 
     #[test]

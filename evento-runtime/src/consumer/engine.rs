@@ -24,6 +24,11 @@ pub trait ConsumerEngine: Send + Sync + 'static {
         None
     }
 
+    /// Whether what its events have to keep the order of is their key.
+    fn orders_by_key(&self) -> bool {
+        true
+    }
+
     /// Where its timers are kept, if it has any.
     fn timers(&self) -> Option<Arc<dyn SagaStateStore>> {
         None

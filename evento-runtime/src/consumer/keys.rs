@@ -164,7 +164,7 @@ impl KeyQueues {
         }
     }
 
-    /// A delivery is settled: the next of its key may start.
+    /// A delivery is settled, or taken out without having begun: the next of its key may start, if it was the first.
     pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.active -= 1;
         if let Some(ready) = self.ready.get_mut(lane) {

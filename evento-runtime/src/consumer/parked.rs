@@ -77,6 +77,12 @@ impl ParkedKeys {
         self.keys.contains_key(key)
     }
 
+    /// Whether an event is in the queue of `key`.
+    #[must_use]
+    pub fn holds(&self, key: &ParkedKey, position: &Position) -> bool {
+        self.keys.get(key).is_some_and(|queue| queue.rows.contains(position))
+    }
+
     /// Where an event of `key` belongs, if a queue takes `capacity` events.
     #[must_use]
     pub fn place(&self, key: &ParkedKey, position: &Position, capacity: usize) -> Place {

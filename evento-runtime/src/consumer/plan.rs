@@ -2,13 +2,14 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::engine::ConsumerEngine;
 use super::telemetry::DispatchContext;
 use crate::component::{HookDef, Invoke, SagaHandlerDef};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
-use crate::policy::{Batching, CheckpointMode, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
+use crate::policy::{Batching, CheckpointMode, DeadLetterPolicy, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
 use crate::store::TransactionStore;
 
 /// One consumer, ready to run.
@@ -26,6 +27,10 @@ pub struct ConsumerPlan {
     pub dispatch: Arc<DispatchContext>,
     /// For its handlers with an executor.
     pub mode: CheckpointMode,
+    /// What becomes of later events of a key once one was given up.
+    pub dead_letter: DeadLetterPolicy,
+    /// How long after its last failure a dead letter is tried again by itself, if that failure was a transient one.
+    pub redrive_transient: Option<Duration>,
     /// Whether the bundle's start waits for it.
     pub wait_for_head: bool,
     /// Run once per component version before its first event.

@@ -13,7 +13,9 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{EventId, Position};
 use crate::policy::RetryPolicy;
 use crate::source::PreparedEvent;
-use crate::store::{Checkpoint, Claims, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, Settlement};
+use crate::store::{
+    Checkpoint, Claims, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, ParkedKey, ParkedWish, Settlement,
+};
 use crate::task::Tasks;
 
 /// Pauses after failed writes: 50 ms, doubling, at most 5 s.
@@ -49,6 +51,8 @@ struct Notes {
     claimed: BTreeMap<DeliveryNo, EventId>,
     released: Vec<EventId>,
     done: Vec<EventId>,
+    /// Whether everything of a parked key is to be tried again.
+    wishes: BTreeMap<ParkedKey, bool>,
     /// Timers that are due.
     fired: Vec<PreparedEvent>,
     /// Completed in transactions of their own, and covered by the checkpoint of the next write.
@@ -60,6 +64,7 @@ impl Notes {
         self.claimed.is_empty()
             && self.released.is_empty()
             && self.done.is_empty()
+            && self.wishes.is_empty()
             && self.fired.is_empty()
             && self.completed.is_empty()
     }
@@ -69,6 +74,7 @@ impl Notes {
         failed.claimed.append(&mut self.claimed);
         failed.released.append(&mut self.released);
         failed.done.append(&mut self.done);
+        failed.wishes.append(&mut self.wishes);
         failed.fired.append(&mut self.fired);
         failed.completed.append(&mut self.completed);
         *self = failed;
@@ -166,6 +172,16 @@ impl Settler {
         self.notes.done.push(event);
     }
 
+    /// Everything of a parked key is to be tried again, or is not any more.
+    pub(crate) fn wish(&mut self, key: ParkedKey, redrive: bool) {
+        self.notes.wishes.insert(key, redrive);
+    }
+
+    /// Whether such a wish is not stored yet.
+    pub(crate) fn has_wishes(&self) -> bool {
+        !self.notes.wishes.is_empty() || self.write.as_ref().is_some_and(|write| !write.notes.wishes.is_empty())
+    }
+
     /// Appends the events of timers that are due.
     pub(crate) fn fire(&mut self, events: Vec<PreparedEvent>) {
         self.notes.fired.extend(events);
@@ -193,7 +209,10 @@ impl Settler {
 
     /// Whether something waits for the next write.
     pub(crate) fn has_parts(&self) -> bool {
-        !self.parts.is_empty() || !self.notes.claimed.is_empty() || !self.notes.fired.is_empty()
+        !self.parts.is_empty()
+            || !self.notes.claimed.is_empty()
+            || !self.notes.wishes.is_empty()
+            || !self.notes.fired.is_empty()
     }
 
     /// Whether there is anything beside a checkpoint to write.
@@ -253,6 +272,9 @@ impl Settler {
         let notes = std::mem::take(&mut self.notes);
         if !notes.is_empty() {
             settlement.claims = notes.claims(self.claim_expiry);
+            let wishes = notes.wishes.iter();
+            settlement.parked =
+                wishes.map(|(key, redrive)| ParkedWish { key: key.clone(), redrive: *redrive }).collect();
             settlement.fired.clone_from(&notes.fired);
             settlement.covered.clone_from(&notes.completed);
         }

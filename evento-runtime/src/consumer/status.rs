@@ -38,6 +38,11 @@ pub enum StallReason {
     },
     /// The ownership ran out before it could be renewed.
     LeaseLost,
+    /// A key is parked, the queue behind it is full, and its further events fill what is read ahead.
+    ParkedQueueFull {
+        /// The key, or the instance of a saga.
+        key: String,
+    },
     /// A handler takes longer than its `timeout`, and nothing goes on without it.
     HandlerOverTime {
         /// `OrderView::placed`.
@@ -103,6 +108,7 @@ impl std::fmt::Display for StallReason {
             Self::BackingOff => f.write_str("backing off"),
             Self::Store { error } => write!(f, "store ({error})"),
             Self::LeaseLost => f.write_str("lease lost"),
+            Self::ParkedQueueFull { key } => write!(f, "parked queue full ({key})"),
             Self::HandlerOverTime { handler, position } => write!(f, "handler over time ({handler} at {position})"),
             Self::LoopRestarts { cause, deaths, .. } => write!(f, "loop restarts (death {deaths}: {cause})"),
         }
@@ -121,6 +127,8 @@ pub struct ConsumerCounters {
     pub skipped: u64,
     /// Of those: dead letters stored.
     pub dead_lettered: u64,
+    /// Of those: parked behind one of their key.
+    pub parked: u64,
     /// Attempts that failed.
     pub failed: u64,
     /// Of those: for want of something outside.
@@ -163,6 +171,10 @@ pub struct ConsumerStatus {
     pub open: usize,
     /// Deliveries that would run again if the process died now.
     pub exposure: usize,
+    /// Keys that are parked, as the owner knows them.
+    pub parked_keys: usize,
+    /// Events in their queues, those that were given up included.
+    pub parked_events: usize,
     /// Since the process began.
     pub counters: ConsumerCounters,
     /// The latest failures.
@@ -187,6 +199,8 @@ impl ConsumerStatus {
             in_flight: 0,
             open: 0,
             exposure: 0,
+            parked_keys: 0,
+            parked_events: 0,
             counters: ConsumerCounters::default(),
             errors: Arc::default(),
         }

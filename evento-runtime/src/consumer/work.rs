@@ -111,7 +111,7 @@ pub(crate) mod tests {
     use crate::deps::Deps;
     use crate::event::{EventId, Position, Timestamp};
     use crate::identity::{ConsumerId, ContextPattern};
-    use crate::policy::{CheckpointMode, LoopSettings, RetryPolicy, StartFrom};
+    use crate::policy::{CheckpointMode, DeadLetterPolicy, LoopSettings, RetryPolicy, StartFrom};
     use crate::store::Lease;
 
     pub(crate) fn event(position: u64) -> Arc<StoredEvent> {
@@ -157,6 +157,8 @@ pub(crate) mod tests {
             start: StartFrom::Beginning,
             dispatch: Arc::default(),
             mode: CheckpointMode::Watermark,
+            dead_letter: DeadLetterPolicy::Skip,
+            redrive_transient: None,
             wait_for_head: false,
             on_start: None,
             on_reset: None,

@@ -17,7 +17,7 @@ use crate::consumer::{
 };
 use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
-use crate::policy::{RetryPolicy, StartFrom};
+use crate::policy::{DeadLetterPolicy, RetryPolicy, StartFrom};
 use crate::source::PositionCheck;
 use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
 use crate::sync::{Mutex, lock};
@@ -377,5 +377,9 @@ async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState
         Some(store) => store.completed(id).await?.into_iter().collect(),
         None => BTreeSet::new(),
     };
-    Ok((state, Found { head, completed }))
+    let parked = match config.plan.dead_letter {
+        DeadLetterPolicy::Park => config.dead_letters.parked(id).await?,
+        DeadLetterPolicy::Skip => Vec::new(),
+    };
+    Ok((state, Found { head, completed, parked }))
 }

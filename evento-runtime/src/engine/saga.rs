@@ -32,6 +32,10 @@ impl ConsumerEngine for SagaEngine {
         Some(Arc::new(Instance { store: Arc::clone(&self.0), def }))
     }
 
+    fn orders_by_key(&self) -> bool {
+        false
+    }
+
     fn timers(&self) -> Option<Arc<dyn SagaStateStore>> {
         Some(Arc::clone(&self.0))
     }

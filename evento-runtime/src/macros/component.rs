@@ -86,6 +86,8 @@ use super::{event_handler, inject, on_reset, saga_event_handler};
 /// | `wait_for_head` | whether the bundle's start waits until it has settled what was there | `false` |
 /// | `contexts` | a context, a prefix `"tenant-*"`, or a list of them. One consumer each; they must not overlap | all contexts |
 /// | `checkpoint` | `"on-start"` or `"watermark"`: see [`CheckpointMode`](crate::CheckpointMode) | what the bundle says; `"watermark"` where a handler takes a [`Tx`](crate::Tx) |
+/// | `dead_letter` | `"skip"`: later events of a key go on after one was given up; `"park"`: they [queue behind it](crate::DeadLetterPolicy::Park) | `"skip"` |
+/// | `redrive_transient` | `"5m"`: dead letters whose last failure was a transient one are tried again so long after it | never |
 /// | `crate` | the path of this crate from the root, if it has another name or is re-exported | `::evento_runtime` |
 ///
 /// What the bundle's builder says about a component wins over its attribute.

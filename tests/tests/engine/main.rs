@@ -22,6 +22,7 @@ mod order;
 mod outbox;
 mod over_time;
 mod ownership;
+mod parked;
 mod recovered;
 mod redriven;
 mod regained;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use evento_runtime::CheckpointMode;
 use evento_runtime::bundle::Bundle;
 use evento_runtime::engine::ConsumerEngineConfig;
 use evento_runtime::executor::ConsumerExecutors;
 use evento_runtime::store::MemoryStore;
+use evento_runtime::{CheckpointMode, DeadLetterPolicy};
 
 use crate::fake::Fake;
 use crate::shop::*;
@@ -263,6 +263,8 @@ fn bad_setting() {
         ("`admission_wait` cannot be 0ns", "at least a millisecond, at most a year")
     );
     only(sound().checkpoint_interval(Duration::MAX), "bad-setting");
+    only(sound().parked_queue(0), "bad-setting");
+    only(sound().redrive_transient::<Sequential>(Duration::ZERO), "bad-setting");
     only(sound().max_delay(Duration::MAX), "bad-setting");
     only(sound().retry_delay(Duration::from_secs(31)), "bad-setting");
     assert!(sound().retry_delay(Duration::from_secs(31)).max_delay(Duration::from_secs(31)).build().is_ok());
@@ -305,6 +307,28 @@ fn mode_contradiction_unbounded() {
         .executor(wide())
         .component_checkpoint_mode::<OnStartAttribute>(CheckpointMode::Watermark);
     assert!(overruled.build().is_ok());
+}
+
+#[test]
+fn unordered_park() {
+    let parked =
+        |executor| orders().register::<OrderView>().executor(executor).dead_letter::<OrderView>(DeadLetterPolicy::Park);
+    let problem = only(parked(ConsumerExecutors::tasks("read-model", 4)), "unordered-park");
+    assert_eq!(
+        problem.message,
+        "`OrderView` cannot park keys: `OrderView::placed` runs on executor `read-model`, which keeps no order of a key"
+    );
+    assert_eq!(
+        help(&problem),
+        "make it `ConsumerExecutors::partitioned(\"read-model\", ..)`, or take the executor out of the handler"
+    );
+    let bundle = parked(ConsumerExecutors::partitioned("read-model", 4)).build().unwrap();
+    let plan = bundle.plan().to_json();
+    let policy = &plan["components"][0]["settings"]["dead_letter"];
+    assert_eq!((&policy["value"], &policy["origin"]["by"]), (&"park".into(), &"bundle-for-component".into()));
+    assert_eq!(plan["settings"]["parked_queue"]["value"], 1_024);
+    // Handlers in the consumer's own loop keep it.
+    assert!(orders().register::<Sequential>().dead_letter::<Sequential>(DeadLetterPolicy::Park).build().is_ok());
 }
 
 #[test]

@@ -145,8 +145,7 @@ async fn a_start_that_nobody_waits_for_leaves_nothing_open() {
     let store = Fake::default();
     let start = Box::pin(sequential(&store).build().unwrap().start());
     assert!(futures_now(start).is_none());
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(Arc::strong_count(&store.opened), 1, "the store was dropped");
+    evento_tests::eventually("the store was dropped", || Arc::strong_count(&store.opened) == 1).await;
 }
 
 /// Polls once.

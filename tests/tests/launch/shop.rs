@@ -61,6 +61,8 @@ pub(crate) const fn def<T: Default + Send + Sync + 'static>(
         wait_for_head: None,
         contexts: &[],
         checkpoint: None,
+        dead_letter: None,
+        redrive_transient: None,
         build: Build::With { needs: &[], build: make::<T> },
         on_start: None,
         on_reset: None,

@@ -16,7 +16,7 @@ use evento_runtime::deps::Deps;
 use evento_runtime::event::{DecodeError, EventArgument};
 use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::prelude::*;
-use evento_runtime::{__private::inventory, CheckpointMode, HandlerContext, StoredEvent, Timestamp};
+use evento_runtime::{__private::inventory, CheckpointMode, DeadLetterPolicy, HandlerContext, StoredEvent, Timestamp};
 use serde::{Deserialize, Serialize};
 
 #[derive(Event, Serialize, Deserialize)]
@@ -52,7 +52,8 @@ struct View {
 /// Keeps the sum.
 ///
 ///   Indented.
-#[projector(version = 7, name = "sums", wait_for_head = true, contexts = ["shop", "tenant-*"], checkpoint = "watermark")]
+#[projector(version = 7, name = "sums", wait_for_head = true, contexts = ["shop", "tenant-*"], checkpoint = "watermark",
+    dead_letter = "park", redrive_transient = "5m")]
 impl View {
     #[inject]
     fn make(sum: Sum) -> View {
@@ -300,6 +301,8 @@ fn a_component_says_what_its_attribute_says() {
     assert_eq!(def.wait_for_head, Some(true));
     assert_eq!(def.contexts, ["shop", "tenant-*"]);
     assert_eq!(def.checkpoint, Some(CheckpointMode::Watermark));
+    assert_eq!(def.dead_letter, Some(DeadLetterPolicy::Park));
+    assert_eq!(def.redrive_transient, Some(Duration::from_secs(300)));
     assert_eq!(def.type_id, std::any::TypeId::of::<View>());
     assert_eq!((def.package, def.module), ("evento-tests", module_path!()));
     assert_eq!(def.docs, "Keeps the sum.\n\n  Indented.");
@@ -310,6 +313,7 @@ fn a_component_says_what_its_attribute_says() {
     let totals = Totals::DEF;
     assert_eq!((totals.name, totals.version, totals.open), ("Totals", 1, true));
     assert_eq!((totals.wait_for_head, totals.checkpoint, totals.contexts), (None, None, &[][..]));
+    assert_eq!((totals.dead_letter, totals.redrive_transient), (None, None));
     assert!(matches!(totals.build, Build::Unit));
     assert!(totals.handlers.is_empty() && totals.on_start.is_none());
 }

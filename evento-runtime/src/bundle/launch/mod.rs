@@ -70,6 +70,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     fault("mode-contradiction", settings::mode_contradiction),
     fault("no-checkpoint-mode", settings::no_checkpoint_mode),
     fault("no-on-start", settings::no_on_start),
+    fault("unordered-park", settings::unordered_park),
     fault("bad-context", settings::bad_context),
     fault("overlapping-contexts", settings::overlapping_contexts),
     warning("on-start", settings::on_start),

@@ -8,7 +8,7 @@ use crate::bundle::settings::{Origin, Setting, What};
 use crate::bundle::text::{harmless, list, short_type};
 use crate::component::{Kind, Location};
 use crate::identity::ContextPattern;
-use crate::policy::CheckpointMode;
+use crate::policy::{CheckpointMode, DeadLetterPolicy};
 
 fn at_or<T>(setting: &Setting<T>, default: Location) -> Location {
     setting.origin.location().unwrap_or(default)
@@ -25,6 +25,7 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
         ("look_ahead_bytes", &sizes.look_ahead_bytes),
         ("window", &sizes.window),
         ("checkpoint_every", &sizes.checkpoint_every),
+        ("parked_queue", &sizes.parked_queue),
     ] {
         if size.value == 0 {
             report
@@ -41,6 +42,18 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
         if time.value < SHORTEST || time.value > LONGEST {
             report
                 .add(at_or(time, at), format!("`{name}` cannot be {:?}", time.value))
+                .help("at least a millisecond, at most a year");
+        }
+    }
+    for component in &draft.components {
+        let Some(every) = &component.settings.redrive_transient else { continue };
+        if every.value < SHORTEST || every.value > LONGEST {
+            let name = component.def.name;
+            report
+                .add(
+                    at_or(every, component.def.location),
+                    format!("`{name}` cannot have a `redrive_transient` of {:?}", every.value),
+                )
                 .help("at least a millisecond, at most a year");
         }
     }
@@ -163,6 +176,27 @@ fn watermark(component: &DraftComponent) -> String {
     match component.settings.mode.origin {
         Origin::Attribute(_) => "say `checkpoint = \"watermark\"` in its attribute".to_owned(),
         _ => format!("add `.component_checkpoint_mode::<{}>(CheckpointMode::Watermark)`", component.type_label()),
+    }
+}
+
+pub(super) fn unordered_park(draft: &Draft<'_>, report: &mut Report) {
+    for (component, handler) in draft.handlers() {
+        let policy = &component.settings.dead_letter;
+        let unordered = draft.executor_of(handler).filter(|executor| !executor.keeps_key_order());
+        if let (Some(executor), DeadLetterPolicy::Park) = (unordered, policy.value) {
+            let (name, executor) = (component.def.name, executor.name());
+            report
+                .add(
+                    at_or(policy, component.def.location),
+                    format!(
+                        "`{name}` cannot park keys: `{}` runs on executor `{executor}`, which keeps no order of a key",
+                        component.label(handler)
+                    ),
+                )
+                .help(format!(
+                    "make it `ConsumerExecutors::partitioned(\"{executor}\", ..)`, or take the executor out of the handler"
+                ));
+        }
     }
 }
 

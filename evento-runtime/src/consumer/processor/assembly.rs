@@ -1,6 +1,6 @@
 //! A processor put together for one ownership, from the plan and from what is stored.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::grouping::Groups;
+use super::parking::Parking;
 use super::timers::Timers;
 use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, start};
 use crate::cluster::HeldLease;
@@ -35,7 +36,7 @@ impl ConsumerProcessor {
         found: Found,
         commands: Commands,
     ) -> Self {
-        let Found { head, completed } = found;
+        let Found { head, completed, parked } = found;
         let plan = Arc::clone(&config.plan);
         let checkpoint = state.checkpoint.unwrap_or_default();
         let (handlers_stop, stop_signal) = watch::channel(false);
@@ -119,6 +120,9 @@ impl ConsumerProcessor {
             paused: false,
             dead_letters: Arc::clone(&config.dead_letters),
             letters: None,
+            backlog: VecDeque::new(),
+            mark_at: config.plan.redrive_transient.map(|_| Instant::now()),
+            parking: Parking::of(&config.plan, parked),
             wants_redrive: config.wishes.borrow().redrive.contains(&*config.plan.id),
             redriven: 0,
             next_redriven: 0,

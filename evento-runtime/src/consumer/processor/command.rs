@@ -81,10 +81,10 @@ impl ConsumerProcessor {
             return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
         };
         match delivery.stage {
-            Stage::GivenUp | Stage::Storing => {
+            Stage::GivenUp | Stage::Parked | Stage::Storing => {
                 return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
             }
-            Stage::Waiting => self.settle_skipped(number),
+            Stage::Waiting | Stage::Behind => self.settle_skipped(number),
             // What runs ends as it likes; if it fails, or before it begins, it is skipped.
             Stage::Pending | Stage::Claiming | Stage::Running | Stage::Joined | Stage::Left => {
                 if let Some(delivery) = self.deliveries.get_mut(&number) {
@@ -106,6 +106,7 @@ impl ConsumerProcessor {
                 self.dispatch.begin_inline();
             }
         }
+        self.leave_behind(number);
         self.counters.skipped += 1;
         self.settle(number);
     }

@@ -11,6 +11,7 @@ use crate::consumer::work::Hold;
 use crate::event::{StoredEvent, Timestamp};
 use crate::executor::Permit;
 use crate::policy::RetryPlan;
+use crate::store::ParkedKey;
 
 /// Where a delivery is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub(super) enum Stage {
     Waiting,
     /// Given up; its dead letter is being stored.
     GivenUp,
+    /// Not begun: its place behind another of its key is being stored.
+    Parked,
+    /// Not begun: the queue of its key is full.
+    Behind,
     /// Handled; what its handler left is being stored.
     Storing,
     /// Ended without an outcome: by the stop, or because its runtime ended.
@@ -54,6 +59,10 @@ pub(super) struct Delivery {
     pub(super) held_until: Option<Instant>,
     /// Its permit, while its claim is being stored.
     pub(super) admitted: Option<Permit>,
+    /// What later events queue behind if it is given up, where that is not for its event to say.
+    pub(super) parks: Option<ParkedKey>,
+    /// Whether it waits for its turn, or has it.
+    pub(super) dispatched: bool,
     /// The earliest timer its handler has scheduled.
     pub(super) timer: Option<Timestamp>,
 }

@@ -79,6 +79,7 @@ impl ConsumerProcessor {
                 claim => {
                     self.enqueue(number, handler, Arc::new(event));
                     self.note_claim(number, claim);
+                    self.queue_behind(number);
                 }
             }
         }
@@ -117,6 +118,8 @@ impl ConsumerProcessor {
                 claim: Claim::Free,
                 held_until: None,
                 admitted: None,
+                parks: None,
+                dispatched: true,
                 timer: None,
             },
         );

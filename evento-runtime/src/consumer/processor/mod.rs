@@ -7,6 +7,7 @@ mod delivery;
 mod grouping;
 mod intake;
 mod outcome;
+mod parking;
 mod redrive;
 mod show;
 mod start;
@@ -15,7 +16,7 @@ mod timeout;
 mod timers;
 mod writing;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use self::delivery::{Delivery, Inline, InlineEnd, Stage};
 use self::grouping::Groups;
+use self::parking::Parking;
 use self::timeout::Limit;
 use self::timers::Timers;
 use super::attempt::{AttemptEnd, Caller};
@@ -53,7 +55,7 @@ use crate::event::Position;
 use crate::executor::{ConsumerExecutor, Permit};
 use crate::outcome::Classifier;
 use crate::source::EventSource;
-use crate::store::{Checkpoint, ConsumerStateStore, DeadEventQueue, ErrorHistory, StoredDeadLetter, Timer};
+use crate::store::{Checkpoint, ConsumerStateStore, DeadEventQueue, ErrorHistory, ParkedRow, StoredDeadLetter, Timer};
 use crate::task::Tasks;
 
 /// A write without an answer for so long is a reason to stand.
@@ -100,6 +102,8 @@ pub(crate) struct Found {
     pub(crate) head: Option<Position>,
     /// What transactions have completed and the checkpoint does not cover.
     pub(crate) completed: BTreeSet<Position>,
+    /// What later events queue behind.
+    pub(crate) parked: Vec<ParkedRow>,
 }
 
 /// How an ownership ended.
@@ -180,6 +184,12 @@ pub struct ConsumerProcessor {
     claimed_not_begun: usize,
     claims_due: Instant,
     wants_redrive: bool,
+    /// Letters read to be tried again, in order.
+    backlog: VecDeque<StoredDeadLetter>,
+    /// When transient ones are marked without being asked for, if they are at all.
+    mark_at: Option<Instant>,
+    /// The parked keys, where later events queue behind what was given up.
+    parking: Option<Parking>,
     /// Redriven letters that are open, and how many there were.
     redriven: usize,
     next_redriven: u64,
@@ -228,7 +238,7 @@ impl ConsumerProcessor {
             self.note_phase(phase);
             self.note_wishes();
             self.groups.gate.set_open(self.may_begin());
-            self.read_letters();
+            self.read_letters(now);
             self.read_timers(now);
             self.renew_claims(now);
             self.enforce_limits(now);
@@ -306,7 +316,10 @@ impl ConsumerProcessor {
             if due > now { due } else { now + Duration::from_secs(1) }
         });
         let claims = (self.claiming.is_some() && !self.deliveries.is_empty()).then_some(self.claims_due);
-        [retry, self.next_write(now), silent, self.next_look(), claims, self.next_limit()].into_iter().flatten().min()
+        [retry, self.next_write(now), silent, self.next_look(), claims, self.next_limit(), self.next_marking()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn take_reports(&mut self, first: Report) {

@@ -161,12 +161,14 @@ impl ConsumerProcessor {
             self.plan.dispatch.tell(|telemetry| telemetry.settled(&self.plan.id, &delivery.event));
         } else {
             self.redriven -= 1;
-            // There may be more than were read at once.
-            self.wants_redrive |= self.redriven == 0;
         }
         match self.lanes[delivery.handler] {
+            _ if !delivery.dispatched => {}
             Lane::Inline => self.dispatch.settle_inline(),
             Lane::Executor(lane) => self.dispatch.settle(number, lane, delivery.key.as_ref()),
+        }
+        if number >= REDRIVEN {
+            self.redriven_settled(&delivery);
         }
     }
 
@@ -218,7 +220,8 @@ impl ConsumerProcessor {
         self.counters.failed += 1;
         if error.class == ErrorClass::Transient {
             self.counters.transient += 1;
-            self.transient_streak = self.transient_streak.saturating_add(1);
+            // What is tried again beside the events says nothing about the events.
+            self.transient_streak = self.transient_streak.saturating_add(u32::from(number < REDRIVEN));
         }
         Arc::make_mut(&mut self.errors).push(Failure {
             position: delivery.event.position.clone(),
@@ -245,10 +248,11 @@ impl ConsumerProcessor {
                         attempt, class = %error.class, error = error.text, "event given to the dead letters");
                 }
                 delivery.stage = Stage::GivenUp;
+                let parks = self.parking.as_ref().and_then(|parking| parking.key_of(delivery));
                 let letter = DeadLetter {
                     event: Arc::clone(&delivery.event),
                     kind: LetterKind::Dead,
-                    parks: None,
+                    parks: parks.clone(),
                     handler: handler.method.to_owned(),
                     class: error.class,
                     error: error.text,
@@ -256,7 +260,11 @@ impl ConsumerProcessor {
                     first_failed_at,
                     last_failed_at: at,
                 };
+                let position = delivery.event.position.clone();
                 self.settler.add(number, Part::DeadLetter(Box::new(letter)));
+                if let Some(key) = parks {
+                    self.park_key(&key, position, number);
+                }
             }
         }
     }

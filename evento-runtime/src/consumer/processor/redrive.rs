@@ -2,36 +2,96 @@
 //!
 //! A redriven letter is a delivery of its own that the log knows nothing of: it never touches the checkpoint. It waits
 //! behind what is open of its key, runs once, and its row says in one write that it is resolved, or that it failed again.
+//!
+//! Where a key is parked, everything of it is meant: one letter after the other, until one fails, or none is left.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::ConsumerProcessor;
+use tokio::time::Instant;
+
+use super::{ConsumerProcessor, Delivery};
+use crate::clock::later;
 use crate::consumer::delivery::REDRIVEN;
 use crate::consumer::settle::Part;
 use crate::error::StoreError;
-use crate::store::{DeadLetter, StoredDeadLetter};
+use crate::event::Timestamp;
+use crate::outcome::ErrorClass;
+use crate::store::{DeadLetter, LetterFilter, StoredDeadLetter};
 
 /// Letters open at once: live events keep nearly everything.
 const AT_ONCE: usize = 4;
 
+/// Letters read at once: of several keys, if several are parked.
+const READ_AT_ONCE: usize = 16;
+
+/// How often transient ones are looked for in the time after which they are due.
+const LOOKS: u32 = 4;
+
+/// The shortest pause between two such looks.
+const SHORTEST_LOOK: Duration = Duration::from_millis(10);
+
 impl ConsumerProcessor {
+    /// When transient ones are to be marked.
+    pub(super) fn next_marking(&self) -> Option<Instant> {
+        self.mark_at.filter(|_| self.may_begin() && !self.is_redriving())
+    }
+
+    fn is_redriving(&self) -> bool {
+        self.letters.is_some() || self.redriven > 0 || !self.backlog.is_empty()
+    }
+
     /// Reads marked letters, if there are some and none is open.
-    pub(super) fn read_letters(&mut self) {
-        if !self.may_begin() || self.letters.is_some() || self.redriven > 0 || !self.wants_redrive {
+    pub(super) fn read_letters(&mut self, now: Instant) {
+        let every = self.plan.redrive_transient.filter(|_| self.next_marking().is_some_and(|due| due <= now));
+        self.wants_redrive |= every.is_some();
+        // What is meant has to be marked before it is read.
+        if !self.wants_redrive || self.is_redriving() || !self.may_begin() || self.settler.has_wishes() {
             return;
         }
         self.wants_redrive = false;
         let (queue, id) = (Arc::clone(&self.dead_letters), Arc::clone(&self.plan.id));
-        self.letters = Some(self.tasks.spawn(async move { queue.requested(&id, AT_ONCE).await }));
+        let due = every.map(|every| {
+            self.mark_at = Some(later((every / LOOKS).max(SHORTEST_LOOK)));
+            let micros = i64::try_from(every.as_micros()).unwrap_or(i64::MAX);
+            Timestamp::from_micros(self.clock.now().as_micros().saturating_sub(micros))
+        });
+        self.letters = Some(self.tasks.spawn(async move {
+            if let Some(due) = due {
+                let transient = LetterFilter::all().class(ErrorClass::Transient).before(due);
+                queue.request(&id, &transient).await?;
+            }
+            queue.requested(&id, READ_AT_ONCE).await
+        }));
     }
 
     pub(super) fn take_letters(&mut self, letters: Result<Vec<StoredDeadLetter>, StoreError>) {
         self.letters = None;
         match letters {
-            Ok(letters) => letters.into_iter().for_each(|letter| self.redrive(letter)),
+            Ok(letters) => {
+                self.backlog = self.with_all_of_their_keys(letters);
+                self.redrive_next();
+            }
             // They stay marked; the next look at the wishes comes within a second.
             Err(error) => self.note_store_failure(&error),
         }
+    }
+
+    /// Begins as many as may be open; of a parked key one at a time.
+    fn redrive_next(&mut self) {
+        while self.redriven < AT_ONCE && self.is_owner() {
+            let Some(index) = self.backlog.iter().position(|stored| !self.is_tried(&stored.letter)) else { return };
+            let Some(letter) = self.backlog.remove(index) else { return };
+            self.redrive(letter);
+        }
+    }
+
+    /// One has its outcome.
+    pub(super) fn redriven_settled(&mut self, delivery: &Delivery) {
+        self.note_tried(delivery);
+        self.redrive_next();
+        // There may be more than were read at once.
+        self.wants_redrive |= self.redriven == 0 && self.backlog.is_empty();
     }
 
     fn redrive(&mut self, letter: StoredDeadLetter) {
@@ -39,10 +99,12 @@ impl ConsumerProcessor {
         self.next_redriven += 1;
         let Some(handler) = self.routes.find(&letter.letter.event.name) else {
             // The handler is gone. The letter stays as it is, but for the mark.
+            self.give_up_redrive(&letter.letter);
             let unmarked = DeadLetter { attempts: 0, ..letter.letter };
             return self.settler.add(number, Part::DeadLetter(Box::new(unmarked)));
         };
         self.redriven += 1;
         self.enqueue(number, handler, letter.letter.event);
+        self.note_trying(number, letter.letter.parks);
     }
 }

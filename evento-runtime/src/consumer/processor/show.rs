@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::parking::Parking;
 use super::{ConsumerProcessor, SILENT};
 use crate::consumer::events::Happening;
 use crate::consumer::status::StallReason;
@@ -34,6 +35,7 @@ impl ConsumerProcessor {
             status.in_flight = self.in_flight;
             status.open = self.log.open_len();
             status.exposure = exposure;
+            (status.parked_keys, status.parked_events) = self.parking.as_ref().map_or((0, 0), Parking::counts);
             status.counters = self.counters;
             status.errors = Arc::clone(&self.errors);
         });
@@ -69,6 +71,9 @@ impl ConsumerProcessor {
         }
         let settings = &self.plan.settings;
         let buffered = self.pending >= settings.look_ahead || self.pending_bytes >= settings.look_ahead_bytes;
+        if let Some(reason) = self.full_queue().filter(|_| self.is_starved() && (buffered || self.in_flight == 0)) {
+            return Some(reason);
+        }
         let full = buffered && self.inline.is_none() && self.is_starved();
         if full || self.exposure() >= self.plan.settings.window {
             return Some(StallReason::WindowFull);

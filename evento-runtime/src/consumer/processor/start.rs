@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::delivery::InlineEnd;
 use super::grouping::Turn;
-use super::{ConsumerProcessor, Inline, Lane, Stage, StopPhase};
+use super::{ConsumerProcessor, Delivery, Inline, Lane, Stage, StopPhase};
 use crate::consumer::delivery::{Cover, DeliveryNo, REDRIVEN};
 use crate::consumer::work::{Job, Reports};
 use crate::context::HandlerContext;
@@ -180,7 +180,8 @@ impl ConsumerProcessor {
 
     /// It does not count as read ahead any more. The caller gives it another stage.
     pub(super) fn leave_pending(&mut self, number: DeliveryNo) {
-        if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Pending) {
+        let ahead = |delivery: &&Delivery| matches!(delivery.stage, Stage::Pending | Stage::Behind);
+        if let Some(delivery) = self.deliveries.get(&number).filter(ahead) {
             self.pending -= 1;
             self.pending_bytes -= delivery.event.weight();
         }

@@ -40,6 +40,7 @@ impl ConsumerProcessor {
     /// What a write held is there.
     pub(super) fn stored(&mut self, mark: Mark, deliveries: Vec<DeliveryNo>) {
         for number in deliveries {
+            self.note_parked(number);
             if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::GivenUp) {
                 self.counters.dead_lettered += u64::from(number < REDRIVEN);
                 let position = delivery.event.position.clone();
@@ -91,7 +92,8 @@ impl ConsumerProcessor {
     }
 
     fn is_idle(&self) -> bool {
-        self.deliveries.values().all(|delivery| delivery.stage == Stage::Waiting) && self.feed.is_at_head()
+        self.deliveries.values().all(|delivery| matches!(delivery.stage, Stage::Waiting | Stage::Behind))
+            && self.feed.is_at_head()
     }
 
     /// Whether the end of this ownership has something to store.

@@ -1,0 +1,253 @@
+//! Parked keys: once an event of a key was given up, later ones of that key queue behind it, as rows beside its own, and
+//! are settled without having begun. They are handled when the letters of the key are tried again: then every event
+//! that comes meanwhile queues behind them, until none is left.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::{ConsumerProcessor, Delivery, Stage};
+use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
+use crate::consumer::parked::{ParkedKeys, Place};
+use crate::consumer::plan::ConsumerPlan;
+use crate::consumer::settle::Part;
+use crate::consumer::status::StallReason;
+use crate::event::{Position, StoredEvent};
+use crate::outcome::ErrorClass;
+use crate::policy::DeadLetterPolicy;
+use crate::store::{DeadLetter, LetterKind, ParkedKey, ParkedRow, StoredDeadLetter};
+use crate::sync::{Mutex, lock};
+
+/// The parked keys of a consumer that parks.
+pub(super) struct Parking {
+    keys: Arc<Mutex<ParkedKeys>>,
+    /// How many rows the queue of a key takes.
+    capacity: usize,
+    /// Whether an event's own key says what it queues behind.
+    by_key: bool,
+}
+
+impl Parking {
+    /// `rows`: what earlier ownerships have left.
+    pub(super) fn of(plan: &ConsumerPlan, rows: Vec<ParkedRow>) -> Option<Self> {
+        (plan.dead_letter == DeadLetterPolicy::Park).then(|| Self {
+            keys: Arc::new(Mutex::new(ParkedKeys::load(rows))),
+            capacity: plan.settings.parked_queue,
+            by_key: plan.engine.orders_by_key(),
+        })
+    }
+
+    /// Keys that are parked, and events in their queues.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let keys = lock(&self.keys);
+        (keys.keys(), keys.events())
+    }
+
+    /// What later events queue behind if this delivery is given up.
+    pub(super) fn key_of(&self, delivery: &Delivery) -> Option<ParkedKey> {
+        delivery.parks.clone().or_else(|| self.key_of_event(&delivery.event))
+    }
+
+    fn key_of_event(&self, event: &StoredEvent) -> Option<ParkedKey> {
+        let key = event.key.as_ref().filter(|_| self.by_key)?;
+        Some(ParkedKey { context: Arc::clone(&event.context), key: Arc::clone(key) })
+    }
+
+    /// The key of an event that is to queue behind others.
+    fn key_behind(&self, event: &StoredEvent) -> Option<(ParkedKey, Place)> {
+        let keys = lock(&self.keys);
+        if keys.is_empty() {
+            return None;
+        }
+        let key = self.key_of_event(event)?;
+        let place = keys.place(&key, &event.position, self.capacity);
+        (place != Place::Free).then_some((key, place))
+    }
+}
+
+impl ConsumerProcessor {
+    /// Puts a delivery that has not begun behind what its key is parked for, if it is.
+    pub(super) fn queue_behind(&mut self, number: DeliveryNo) {
+        let Some(parking) = &self.parking else { return };
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some((key, place)) = parking.key_behind(&delivery.event) else { return };
+        delivery.dispatched = false;
+        let (lane, of_lane) = (self.lanes[delivery.handler], delivery.key.clone());
+        let (event, skip) = (Arc::clone(&delivery.event), delivery.skip);
+        self.dispatch.withdraw(number, lane, of_lane.as_ref());
+        match place {
+            _ if skip => {
+                self.leave_pending(number);
+                self.counters.skipped += 1;
+                self.settle(number);
+            }
+            Place::Free | Place::Known => {
+                self.leave_pending(number);
+                self.deliveries.remove(&number);
+                self.pass(number, &event);
+            }
+            Place::Row => self.park(number, &key),
+            Place::Behind => {
+                delivery_stage(self, number, Stage::Behind);
+                self.with_parked(|keys| keys.wait_behind(&key, number));
+            }
+        }
+    }
+
+    /// Has it stored in the queue of its key, which settles it.
+    fn park(&mut self, number: DeliveryNo, key: &ParkedKey) {
+        self.leave_pending(number);
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        delivery.stage = Stage::Parked;
+        let (event, now) = (Arc::clone(&delivery.event), self.clock.now());
+        let handler = self.plan.handlers[delivery.handler].method.to_owned();
+        let position = event.position.clone();
+        let letter = DeadLetter {
+            event,
+            kind: LetterKind::Parked,
+            parks: Some(key.clone()),
+            handler,
+            class: ErrorClass::Ordinary,
+            error: String::new(),
+            attempts: 0,
+            first_failed_at: now,
+            last_failed_at: now,
+        };
+        self.settler.add(number, Part::DeadLetter(Box::new(letter)));
+        let redriven = self.with_parked(|keys| {
+            keys.park(key, position);
+            keys.is_redriven(key)
+        });
+        if redriven {
+            // What comes while the key is tried again is tried as well.
+            self.settler.wish(key.clone(), true);
+        }
+    }
+
+    /// An event of a key is given up: what is behind it queues up.
+    pub(super) fn park_key(&mut self, key: &ParkedKey, position: Position, number: DeliveryNo) {
+        if self.with_parked(|keys| keys.park(key, position)) {
+            tracing::warn!(consumer = %self.plan.id, %key, "key parked: its later events wait until the dead letter is resolved");
+        }
+        if number >= REDRIVEN {
+            return self.stop_redrive(key);
+        }
+        let Some(parking) = &self.parking else { return };
+        let behind = |(other, delivery): (&DeliveryNo, &Delivery)| {
+            let waits = *other < REDRIVEN && delivery.stage == Stage::Pending;
+            (waits && parking.key_of_event(&delivery.event).as_ref() == Some(key)).then_some(*other)
+        };
+        let behind: BTreeSet<DeliveryNo> = self.deliveries.iter().filter_map(behind).collect();
+        behind.into_iter().for_each(|number| self.queue_behind(number));
+    }
+
+    /// One that waits for room in the queue of its key does not any more.
+    pub(super) fn leave_behind(&mut self, number: DeliveryNo) {
+        let behind = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Behind);
+        let Some((Some(key), true)) =
+            behind.map(|delivery| (self.parking.as_ref().and_then(|parking| parking.key_of(delivery)), true))
+        else {
+            return;
+        };
+        self.leave_pending(number);
+        self.with_parked(|keys| keys.leave(&key, number));
+    }
+
+    /// Its place in the queue of its key is stored.
+    pub(super) fn note_parked(&mut self, number: DeliveryNo) {
+        let parked = self.deliveries.get(&number).is_some_and(|delivery| delivery.stage == Stage::Parked);
+        self.counters.parked += u64::from(parked);
+    }
+
+    /// A letter of a key is resolved, and its row says so.
+    fn note_resolved(&mut self, key: &ParkedKey, position: &Position) {
+        let free = self.with_parked(|keys| keys.resolved(key, position));
+        for number in free {
+            delivery_stage(self, number, Stage::Pending);
+            let Some(delivery) = self.deliveries.get_mut(&number) else { continue };
+            delivery.dispatched = true;
+            let (lane, of_lane) = (self.lanes[delivery.handler], delivery.key.clone());
+            self.dispatch.push(number, lane, of_lane);
+        }
+        let capacity = self.parking.as_ref().map_or(0, |parking| parking.capacity);
+        while let Some(number) = self.with_parked(|keys| keys.next_with_room(key, capacity)) {
+            self.park(number, key);
+        }
+    }
+
+    /// The letters that may be tried, of those that are marked. Where a key is parked everything of it is to be marked
+    /// first: then the oldest of it is among those that are read.
+    pub(super) fn with_all_of_their_keys(&mut self, letters: Vec<StoredDeadLetter>) -> VecDeque<StoredDeadLetter> {
+        let Some(parking) = &self.parking else { return letters.into() };
+        let mut keys = lock(&parking.keys);
+        let mut meant: BTreeSet<ParkedKey> = BTreeSet::new();
+        let mut ready = VecDeque::new();
+        for stored in letters {
+            match &stored.letter.parks {
+                Some(key) if keys.is_parked(key) && (meant.contains(key) || keys.redrive(key, true)) => {
+                    meant.insert(key.clone());
+                }
+                // Resolved since it was read.
+                Some(key) if !keys.holds(key, &stored.letter.event.position) => {}
+                _ => ready.push_back(stored),
+            }
+        }
+        self.wants_redrive |= !meant.is_empty();
+        meant.into_iter().for_each(|key| self.settler.wish(key, true));
+        ready
+    }
+
+    /// Whether a letter has to wait for another of its key.
+    pub(super) fn is_tried(&self, letter: &DeadLetter) -> bool {
+        let (Some(key), Some(parking)) = (&letter.parks, &self.parking) else { return false };
+        lock(&parking.keys).is_tried(key)
+    }
+
+    /// A letter is being tried.
+    pub(super) fn note_trying(&mut self, number: DeliveryNo, parks: Option<ParkedKey>) {
+        let Some(key) = parks.filter(|_| self.parking.is_some()) else { return };
+        self.with_parked(|keys| keys.tries(&key, true));
+        if let Some(delivery) = self.deliveries.get_mut(&number) {
+            delivery.parks = Some(key);
+        }
+    }
+
+    /// A letter was tried, and its row says how that ended.
+    pub(super) fn note_tried(&mut self, delivery: &Delivery) {
+        let Some(key) = delivery.parks.as_ref().filter(|_| self.parking.is_some()) else { return };
+        self.with_parked(|keys| keys.tries(key, false));
+        if delivery.stage != Stage::GivenUp {
+            self.note_resolved(key, &delivery.event.position);
+        }
+    }
+
+    /// A letter cannot be tried: neither is anything behind it.
+    pub(super) fn give_up_redrive(&mut self, letter: &DeadLetter) {
+        if let Some(key) = letter.parks.as_ref().filter(|_| self.parking.is_some()) {
+            self.stop_redrive(key);
+        }
+    }
+
+    /// The key stays where it is.
+    fn stop_redrive(&mut self, key: &ParkedKey) {
+        self.backlog.retain(|stored| stored.letter.parks.as_ref() != Some(key));
+        if self.with_parked(|keys| keys.redrive(key, false)) {
+            self.settler.wish(key.clone(), false);
+        }
+    }
+
+    /// The key whose further events fill what is read ahead.
+    pub(super) fn full_queue(&self) -> Option<StallReason> {
+        let parking = self.parking.as_ref()?;
+        lock(&parking.keys).full().map(|key| StallReason::ParkedQueueFull { key: key.to_string() })
+    }
+
+    fn with_parked<T: Default>(&self, work: impl FnOnce(&mut ParkedKeys) -> T) -> T {
+        self.parking.as_ref().map(|parking| work(&mut lock(&parking.keys))).unwrap_or_default()
+    }
+}
+
+fn delivery_stage(processor: &mut ConsumerProcessor, number: DeliveryNo, stage: Stage) {
+    if let Some(delivery) = processor.deliveries.get_mut(&number) {
+        delivery.stage = stage;
+    }
+}
