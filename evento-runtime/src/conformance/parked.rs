@@ -35,8 +35,8 @@ fn numbers(letters: &[StoredDeadLetter]) -> Vec<u64> {
     letters.iter().map(|stored| stored.letter.event.position.as_u64().unwrap()).collect()
 }
 
-fn row(of: &ParkedKey, position: u64, requested: bool) -> ParkedRow {
-    ParkedRow { key: of.clone(), position: Position::from_u64(position), requested }
+fn row(of: &ParkedKey, position: u64, kind: LetterKind, requested: bool) -> ParkedRow {
+    ParkedRow { key: of.clone(), position: Position::from_u64(position), kind, requested }
 }
 
 /// Kind, key and order; keys and contexts byte by byte; seen by whoever owns the consumer next.
@@ -50,8 +50,9 @@ pub async fn what_is_queued_comes_back_as_it_was(fixture: Fixture) {
     let rows = rows.chain((300..).zip(&keys).map(|(position, key)| behind(position, key)));
     put(&fixture.store, a, rows.collect()).await;
     put(&fixture.store, &consumer("B"), vec![head(1, &keys[0])]).await;
-    let expected = (10..).zip(&keys).chain((300..).zip(&keys)).map(|(position, key)| row(key, position, false));
-    assert_eq!(queue.parked(a).await.unwrap(), expected.collect::<Vec<_>>());
+    let dead = (10..).zip(&keys).map(|(position, key)| row(key, position, LetterKind::Dead, false));
+    let waiting = (300..).zip(&keys).map(|(position, key)| row(key, position, LetterKind::Parked, false));
+    assert_eq!(queue.parked(a).await.unwrap(), dead.chain(waiting).collect::<Vec<_>>());
     let all = queue.list(a, &LetterFilter::all(), None, 100).await.unwrap();
     let waiting = all.iter().find(|stored| stored.letter.event.position == Position::from_u64(304)).unwrap();
     assert_eq!((waiting.letter.kind, waiting.letter.attempts), (LetterKind::Parked, 0));
@@ -107,7 +108,12 @@ pub async fn a_wish_is_about_everything_of_a_key(fixture: Fixture) {
     assert_eq!(numbers(&queue.requested(a, 100).await.unwrap()), [2, 7]);
     assert_eq!(
         queue.parked(a).await.unwrap(),
-        [row(&one, 2, true), row(&two, 3, false), row(&two, 4, false), row(&one, 7, true)]
+        [
+            row(&one, 2, LetterKind::Parked, true),
+            row(&two, 3, LetterKind::Dead, false),
+            row(&two, 4, LetterKind::Parked, false),
+            row(&one, 7, LetterKind::Parked, true)
+        ]
     );
     settle(&fixture.store, a, Settlement { parked: wish(&one, false), ..Settlement::default() }).await;
     assert!(queue.requested(a, 100).await.unwrap().is_empty() && queue.wanted("orders").await.unwrap().is_empty());
@@ -120,14 +126,25 @@ pub async fn resolved_is_queued_no_more(fixture: Fixture) {
     put(&fixture.store, a, vec![head(1, &one), behind(2, &one)]).await;
     let resolved = |number| Settlement { resolved: vec![letter(number, "").event.id], ..Settlement::default() };
     settle(&fixture.store, a, resolved(1)).await;
-    assert_eq!(queue.parked(a).await.unwrap(), [row(&one, 2, false)]);
+    assert_eq!(queue.parked(a).await.unwrap(), [row(&one, 2, LetterKind::Parked, false)]);
     // Told to go back, the consumer may find it in the same place again.
     put(&fixture.store, a, vec![behind(1, &one)]).await;
-    assert_eq!(queue.parked(a).await.unwrap(), [row(&one, 1, false), row(&one, 2, false)]);
+    assert_eq!(
+        queue.parked(a).await.unwrap(),
+        [row(&one, 1, LetterKind::Parked, false), row(&one, 2, LetterKind::Parked, false)]
+    );
     let again = queue.list(a, &LetterFilter::all().kind(LetterKind::Parked), None, 10).await.unwrap();
     assert_eq!(numbers(&again), [1, 2]);
     settle(&fixture.store, a, resolved(1)).await;
     settle(&fixture.store, a, resolved(2)).await;
+    assert!(queue.parked(a).await.unwrap().is_empty());
+    // Nor is what somebody has discarded.
+    put(&fixture.store, a, vec![head(3, &one), behind(4, &one), behind(5, &key("shop", "o-1"))]).await;
+    assert_eq!(queue.discard(a, &LetterFilter::at(Position::from_u64(3))).await.unwrap(), 1);
+    assert_eq!(queue.parked(a).await.unwrap().len(), 2);
+    assert_eq!(queue.discard(a, &LetterFilter::all().kind(LetterKind::Parked)).await.unwrap(), 2);
+    assert!(queue.parked(a).await.unwrap().is_empty());
+    put(&fixture.store, a, vec![letter(3, "nobody waits for it any more")]).await;
     assert!(queue.parked(a).await.unwrap().is_empty());
     put(&fixture.store, a, vec![head(3, &one)]).await;
     assert_eq!(fixture.store.stores.state.forget("orders", "A", 1).await.unwrap(), 1);

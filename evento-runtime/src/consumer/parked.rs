@@ -1,11 +1,11 @@
 //! What of a consumer is parked: keys whose events queue behind one that was given up. Pure.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::delivery::DeliveryNo;
 use super::keys::FixedHasher;
 use crate::event::Position;
-use crate::store::{ParkedKey, ParkedRow};
+use crate::store::{LetterKind, ParkedKey, ParkedRow};
 
 /// Where an event belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +28,21 @@ pub struct ParkedKeys {
     events: usize,
     /// How many keys have events that wait for room.
     full: usize,
+    /// How often the store was asked.
+    looks: u64,
+}
+
+#[derive(Debug)]
+struct Row {
+    kind: LetterKind,
+    /// Since which look it is stored.
+    stored: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     /// Unresolved letters, stored or about to be.
-    rows: BTreeSet<Position>,
+    rows: BTreeMap<Position, Row>,
     /// What does not fit in any more, in order.
     behind: VecDeque<DeliveryNo>,
     /// Whether everything in it is to be tried again.
@@ -48,9 +57,36 @@ impl ParkedKeys {
     pub fn load(rows: Vec<ParkedRow>) -> Self {
         let mut parked = Self::default();
         for row in rows {
-            parked.park(&row.key, row.position);
+            parked.park(&row.key, row.position.clone(), row.kind);
+            parked.stored(&row.key, &row.position);
         }
         parked
+    }
+
+    /// The store is asked what it holds.
+    pub const fn look(&mut self) {
+        self.looks += 1;
+    }
+
+    /// What was stored when the store was [asked](Self::look) and is not in its answer: somebody has discarded it.
+    #[must_use]
+    pub fn discarded(&self, answer: Vec<ParkedRow>) -> Vec<(ParkedKey, Position)> {
+        let there: BTreeSet<(ParkedKey, Position)> = answer.into_iter().map(|row| (row.key, row.position)).collect();
+        let before = |row: &Row| row.stored.is_some_and(|since| since < self.looks);
+        let rows = self.keys.iter().flat_map(|(key, queue)| queue.rows.iter().map(move |(at, row)| (key, at, row)));
+        let rows = rows.filter(|(_, _, row)| before(row)).map(|(key, at, _)| (key.clone(), at.clone()));
+        rows.filter(|row| !there.contains(row)).collect()
+    }
+
+    /// Keys whose first event was not tried: what they were parked for is gone.
+    #[must_use]
+    pub fn without_reason(&self) -> Vec<ParkedKey> {
+        let untried =
+            |queue: &Queue| queue.rows.first_key_value().is_some_and(|(_, row)| row.kind == LetterKind::Parked);
+        let keys = self.keys.iter().filter(|(_, queue)| !queue.redrive && untried(queue)).map(|(key, _)| key.clone());
+        let mut keys: Vec<ParkedKey> = keys.collect();
+        keys.sort();
+        keys
     }
 
     /// Whether nothing is parked.
@@ -80,28 +116,35 @@ impl ParkedKeys {
     /// Whether an event is in the queue of `key`.
     #[must_use]
     pub fn holds(&self, key: &ParkedKey, position: &Position) -> bool {
-        self.keys.get(key).is_some_and(|queue| queue.rows.contains(position))
+        self.keys.get(key).is_some_and(|queue| queue.rows.contains_key(position))
     }
 
     /// Where an event of `key` belongs, if a queue takes `capacity` events.
     #[must_use]
     pub fn place(&self, key: &ParkedKey, position: &Position, capacity: usize) -> Place {
         let Some(queue) = self.keys.get(key) else { return Place::Free };
-        match queue.rows.first() {
-            Some(_) if queue.rows.contains(position) => Place::Known,
+        match queue.rows.first_key_value() {
+            Some(_) if queue.rows.contains_key(position) => Place::Known,
             // It comes again, and was handled before what the key is parked for.
-            Some(first) if position < first => Place::Free,
+            Some((first, _)) if position < first => Place::Free,
             _ if queue.rows.len() < capacity && queue.behind.is_empty() => Place::Row,
             _ => Place::Behind,
         }
     }
 
-    /// A letter of `key` is stored, or is about to be. `true`: the key was not parked.
-    pub fn park(&mut self, key: &ParkedKey, position: Position) -> bool {
+    /// A letter of `key` is about to be stored. `true`: the key was not parked.
+    pub fn park(&mut self, key: &ParkedKey, position: Position, kind: LetterKind) -> bool {
         let first = !self.keys.contains_key(key);
         let queue = self.keys.entry(key.clone()).or_default();
-        self.events += usize::from(queue.rows.insert(position));
+        self.events += usize::from(queue.rows.insert(position, Row { kind, stored: None }).is_none());
         first
+    }
+
+    /// It is stored.
+    pub fn stored(&mut self, key: &ParkedKey, position: &Position) {
+        if let Some(row) = self.keys.get_mut(key).and_then(|queue| queue.rows.get_mut(position)) {
+            row.stored = Some(self.looks);
+        }
     }
 
     /// A delivery of `key` waits for room. They come in order.
@@ -131,7 +174,7 @@ impl ParkedKeys {
     /// order.
     pub fn resolved(&mut self, key: &ParkedKey, position: &Position) -> Vec<DeliveryNo> {
         let Some(queue) = self.keys.get_mut(key) else { return Vec::new() };
-        self.events -= usize::from(queue.rows.remove(position));
+        self.events -= usize::from(queue.rows.remove(position).is_some());
         if !queue.rows.is_empty() {
             return Vec::new();
         }
@@ -202,10 +245,10 @@ mod tests {
                     let before = parked.events();
                     match parked.place(&of, &at(position), CAPACITY) {
                         // One in four is given up.
-                        Place::Free if action == 0 => prop_assert!(parked.park(&of, at(position))),
+                        Place::Free if action == 0 => prop_assert!(parked.park(&of, at(position), LetterKind::Dead)),
                         Place::Free => handled.entry(k).or_default().push(position),
                         Place::Row => {
-                            prop_assert!(!parked.park(&of, at(position)));
+                            prop_assert!(!parked.park(&of, at(position), LetterKind::Parked));
                             prop_assert_eq!(parked.place(&of, &at(position), CAPACITY), Place::Known);
                             prop_assert_eq!(parked.events(), before + 1);
                         }
@@ -219,7 +262,7 @@ mod tests {
                     continue;
                 }
                 // The first of the key is handled after all.
-                let Some(first) = parked.keys.get(&of).and_then(|queue| queue.rows.first().cloned()) else { continue };
+                let Some(first) = parked.keys.get(&of).and_then(|queue| queue.rows.keys().next().cloned()) else { continue };
                 handled.entry(k).or_default().push(first.as_u64().unwrap());
                 let free = parked.resolved(&of, &first);
                 prop_assert!(free.is_empty() || !parked.is_parked(&of));
@@ -229,7 +272,7 @@ mod tests {
                 }
                 while let Some(number) = parked.next_with_room(&of, CAPACITY) {
                     waiting.remove(&number);
-                    parked.park(&of, at(number));
+                    parked.park(&of, at(number), LetterKind::Parked);
                 }
                 prop_assert!(parked.keys.values().all(|queue| queue.rows.len() <= CAPACITY && !queue.rows.is_empty()));
             }
@@ -245,7 +288,8 @@ mod tests {
 
     #[test]
     fn what_comes_again_is_told_from_what_is_new() {
-        let row = |position| ParkedRow { key: key(1), position: at(position), requested: false };
+        let row =
+            |position| ParkedRow { key: key(1), position: at(position), kind: LetterKind::Dead, requested: false };
         let parked = ParkedKeys::load(vec![row(5), row(9)]);
         assert_eq!((parked.keys(), parked.events()), (1, 2));
         let place = |position| parked.place(&key(1), &at(position), 3);
@@ -255,15 +299,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_discarded_is_told_from_what_was_not_there_yet() {
+        let row =
+            |position| ParkedRow { key: key(1), position: at(position), kind: LetterKind::Dead, requested: false };
+        let mut parked = ParkedKeys::load(vec![row(1), row(2)]);
+        parked.park(&key(1), at(3), LetterKind::Parked);
+        parked.look();
+        // Stored since: the answer may be older.
+        parked.stored(&key(1), &at(3));
+        assert_eq!(parked.discarded(vec![row(2)]), [(key(1), at(1))]);
+        assert!(parked.without_reason().is_empty());
+        parked.resolved(&key(1), &at(1));
+        parked.resolved(&key(1), &at(2));
+        assert_eq!(parked.without_reason(), [key(1)]);
+        parked.look();
+        assert_eq!(parked.discarded(Vec::new()), [(key(1), at(3))]);
+        parked.redrive(&key(1), true);
+        assert!(parked.without_reason().is_empty());
+    }
+
+    #[test]
     fn a_wish_ends_with_the_key() {
         let mut parked = ParkedKeys::default();
         assert!(!parked.redrive(&key(1), true), "it is not parked");
-        parked.park(&key(1), at(1));
+        parked.park(&key(1), at(1), LetterKind::Dead);
         assert!(parked.redrive(&key(1), true) && !parked.redrive(&key(1), true));
         parked.tries(&key(1), true);
         assert!(parked.is_tried(&key(1)) && parked.is_redriven(&key(1)) && !parked.is_redriven(&key(2)));
         assert!(parked.resolved(&key(1), &at(1)).is_empty() && parked.is_empty());
-        parked.park(&key(1), at(2));
+        parked.park(&key(1), at(2), LetterKind::Dead);
         assert!(!parked.is_redriven(&key(1)) && !parked.is_tried(&key(1)));
     }
 }

@@ -83,6 +83,8 @@ pub struct ParkedRow {
     pub key: ParkedKey,
     /// The letter's event.
     pub position: Position,
+    /// Whether it was tried.
+    pub kind: LetterKind,
     /// Whether it is to be tried again.
     pub requested: bool,
 }

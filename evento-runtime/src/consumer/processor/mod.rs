@@ -217,6 +217,7 @@ enum Happened {
     Command(Command),
     Letters(Result<Vec<StoredDeadLetter>, StoreError>),
     Timers(Result<Vec<Timer>, StoreError>),
+    Parked(Result<Vec<ParkedRow>, StoreError>),
     LeaseLost,
     Report(Report),
     Inline(InlineEnd),
@@ -240,6 +241,7 @@ impl ConsumerProcessor {
             self.groups.gate.set_open(self.may_begin());
             self.read_letters(now);
             self.read_timers(now);
+            self.read_parked(now);
             self.renew_claims(now);
             self.enforce_limits(now);
             self.resume_due_retries(now);
@@ -259,6 +261,7 @@ impl ConsumerProcessor {
                 Happened::Command(command) => self.carry_out(command),
                 Happened::Letters(letters) => self.take_letters(letters),
                 Happened::Timers(timers) => self.take_timers(timers),
+                Happened::Parked(rows) => self.take_parked(rows),
                 Happened::LeaseLost => self.lose("it could not be renewed in time"),
                 Happened::Report(report) => self.take_reports(report),
                 Happened::Inline(end) => self.inline_ended(end),
@@ -285,6 +288,7 @@ impl ConsumerProcessor {
             wishes,
             letters,
             timers,
+            parking,
             ..
         } = self;
         tokio::select! {
@@ -301,6 +305,7 @@ impl ConsumerProcessor {
             event = feed.next() => Happened::Feed(event),
             read = read_letters(letters) => Happened::Letters(read),
             read = Timers::read(timers) => Happened::Timers(read),
+            read = Parking::read(parking) => Happened::Parked(read),
             () = std::future::ready(()), if busy => Happened::Tick,
             () = tokio::time::sleep_until(tick.unwrap_or(now)), if tick.is_some() => Happened::Tick,
         }
@@ -316,10 +321,19 @@ impl ConsumerProcessor {
             if due > now { due } else { now + Duration::from_secs(1) }
         });
         let claims = (self.claiming.is_some() && !self.deliveries.is_empty()).then_some(self.claims_due);
-        [retry, self.next_write(now), silent, self.next_look(), claims, self.next_limit(), self.next_marking()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            retry,
+            self.next_write(now),
+            silent,
+            self.next_look(),
+            claims,
+            self.next_limit(),
+            self.next_marking(),
+            self.next_parked_look(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     fn take_reports(&mut self, first: Report) {

@@ -4,6 +4,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::{ConsumerProcessor, Delivery, Stage};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
@@ -11,11 +15,18 @@ use crate::consumer::parked::{ParkedKeys, Place};
 use crate::consumer::plan::ConsumerPlan;
 use crate::consumer::settle::Part;
 use crate::consumer::status::StallReason;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{Position, StoredEvent};
 use crate::outcome::ErrorClass;
 use crate::policy::DeadLetterPolicy;
 use crate::store::{DeadLetter, LetterKind, ParkedKey, ParkedRow, StoredDeadLetter};
 use crate::sync::{Mutex, lock};
+
+/// How often the store is asked what is still parked, while a little is.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The longest pause between two looks.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// The parked keys of a consumer that parks.
 pub(super) struct Parking {
@@ -24,6 +35,9 @@ pub(super) struct Parking {
     capacity: usize,
     /// Whether an event's own key says what it queues behind.
     by_key: bool,
+    /// What the store holds is being read.
+    reading: Option<JoinHandle<Result<Vec<ParkedRow>, StoreError>>>,
+    look_at: Instant,
 }
 
 impl Parking {
@@ -33,7 +47,19 @@ impl Parking {
             keys: Arc::new(Mutex::new(ParkedKeys::load(rows))),
             capacity: plan.settings.parked_queue,
             by_key: plan.engine.orders_by_key(),
+            reading: None,
+            look_at: Instant::now(),
         })
+    }
+
+    /// What the store holds, if it is being read; never, if not. Cancel-safe: the read goes on in its own task.
+    pub(super) async fn read(parking: &mut Option<Self>) -> Result<Vec<ParkedRow>, StoreError> {
+        match parking.as_mut().and_then(|parking| parking.reading.as_mut()) {
+            Some(reading) => reading
+                .await
+                .unwrap_or_else(|error| Err(StoreError::new(StoreErrorKind::Other, "parked keys").caused_by(error))),
+            None => std::future::pending().await,
+        }
     }
 
     /// Keys that are parked, and events in their queues.
@@ -65,6 +91,52 @@ impl Parking {
 }
 
 impl ConsumerProcessor {
+    /// When the store is to be asked what is still parked: only where something is.
+    pub(super) fn next_parked_look(&self) -> Option<Instant> {
+        let parking = self.parking.as_ref().filter(|parking| self.may_begin() && parking.reading.is_none())?;
+        (!lock(&parking.keys).is_empty()).then_some(parking.look_at)
+    }
+
+    /// Letters may be discarded by anybody, and their rows are gone then.
+    pub(super) fn read_parked(&mut self, now: Instant) {
+        if self.next_parked_look().is_none_or(|look_at| look_at > now) {
+            return;
+        }
+        let (queue, id) = (Arc::clone(&self.dead_letters), Arc::clone(&self.plan.id));
+        let Some(parking) = &mut self.parking else { return };
+        let events = {
+            let mut keys = lock(&parking.keys);
+            keys.look();
+            keys.events()
+        };
+        // A thousand of them more, a second later.
+        let more = Duration::from_millis(u64::try_from(events).unwrap_or(u64::MAX));
+        parking.look_at = now + (LOOK + more).min(LONGEST_LOOK);
+        parking.reading = Some(self.tasks.spawn(async move { queue.parked(&id).await }));
+    }
+
+    pub(super) fn take_parked(&mut self, read: Result<Vec<ParkedRow>, StoreError>) {
+        let Some(parking) = &mut self.parking else { return };
+        parking.reading = None;
+        let rows = match read {
+            Ok(rows) => rows,
+            Err(error) => return self.note_store_failure(&error),
+        };
+        let discarded = self.with_parked(|keys| keys.discarded(rows));
+        for (key, position) in discarded {
+            tracing::info!(consumer = %self.plan.id, %key, %position, "a parked event was discarded");
+            self.backlog.retain(|stored| stored.letter.event.position != position);
+            self.note_resolved(&key, &position);
+        }
+        // What they were parked for is gone: the rest goes on.
+        for key in self.with_parked(|keys| keys.without_reason()) {
+            if self.with_parked(|keys| keys.redrive(&key, true)) {
+                self.settler.wish(key, true);
+                self.wants_redrive = true;
+            }
+        }
+    }
+
     /// Puts a delivery that has not begun behind what its key is parked for, if it is.
     pub(super) fn queue_behind(&mut self, number: DeliveryNo) {
         let Some(parking) = &self.parking else { return };
@@ -114,7 +186,7 @@ impl ConsumerProcessor {
         };
         self.settler.add(number, Part::DeadLetter(Box::new(letter)));
         let redriven = self.with_parked(|keys| {
-            keys.park(key, position);
+            keys.park(key, position, LetterKind::Parked);
             keys.is_redriven(key)
         });
         if redriven {
@@ -125,7 +197,7 @@ impl ConsumerProcessor {
 
     /// An event of a key is given up: what is behind it queues up.
     pub(super) fn park_key(&mut self, key: &ParkedKey, position: Position, number: DeliveryNo) {
-        if self.with_parked(|keys| keys.park(key, position)) {
+        if self.with_parked(|keys| keys.park(key, position, LetterKind::Dead)) {
             tracing::warn!(consumer = %self.plan.id, %key, "key parked: its later events wait until the dead letter is resolved");
         }
         if number >= REDRIVEN {
@@ -143,19 +215,23 @@ impl ConsumerProcessor {
     /// One that waits for room in the queue of its key does not any more.
     pub(super) fn leave_behind(&mut self, number: DeliveryNo) {
         let behind = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Behind);
-        let Some((Some(key), true)) =
-            behind.map(|delivery| (self.parking.as_ref().and_then(|parking| parking.key_of(delivery)), true))
-        else {
-            return;
-        };
+        let (Some(delivery), Some(parking)) = (behind, &self.parking) else { return };
+        let Some(key) = parking.key_of(delivery) else { return };
         self.leave_pending(number);
         self.with_parked(|keys| keys.leave(&key, number));
     }
 
-    /// Its place in the queue of its key is stored.
+    /// Its row, in the queue of its key, is stored.
     pub(super) fn note_parked(&mut self, number: DeliveryNo) {
-        let parked = self.deliveries.get(&number).is_some_and(|delivery| delivery.stage == Stage::Parked);
-        self.counters.parked += u64::from(parked);
+        let Some(delivery) = self.deliveries.get(&number) else { return };
+        let parked = delivery.stage == Stage::Parked;
+        if (parked || delivery.stage == Stage::GivenUp)
+            && let Some(parking) = &self.parking
+            && let Some(key) = parking.key_of(delivery)
+        {
+            lock(&parking.keys).stored(&key, &delivery.event.position);
+            self.counters.parked += u64::from(parked);
+        }
     }
 
     /// A letter of a key is resolved, and its row says so.

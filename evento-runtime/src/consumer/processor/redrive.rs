@@ -17,7 +17,7 @@ use crate::consumer::settle::Part;
 use crate::error::StoreError;
 use crate::event::Timestamp;
 use crate::outcome::ErrorClass;
-use crate::store::{DeadLetter, LetterFilter, StoredDeadLetter};
+use crate::store::{DeadLetter, LetterFilter, LetterKind, StoredDeadLetter};
 
 /// Letters open at once: live events keep nearly everything.
 const AT_ONCE: usize = 4;
@@ -100,7 +100,8 @@ impl ConsumerProcessor {
         let Some(handler) = self.routes.find(&letter.letter.event.name) else {
             // The handler is gone. The letter stays as it is, but for the mark.
             self.give_up_redrive(&letter.letter);
-            let unmarked = DeadLetter { attempts: 0, ..letter.letter };
+            let kind = LetterKind::Dead;
+            let unmarked = DeadLetter { attempts: 0, kind, ..letter.letter };
             return self.settler.add(number, Part::DeadLetter(Box::new(unmarked)));
         };
         self.redriven += 1;

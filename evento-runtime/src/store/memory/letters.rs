@@ -95,8 +95,9 @@ impl DeadEventQueue for MemoryStore {
     async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
         let parked = self.with(|data| letters(data, consumer, |letter| letter.letter.parks.is_some(), usize::MAX));
         let row = |stored: StoredDeadLetter| {
-            let (position, requested) = (stored.letter.event.position.clone(), stored.requested);
-            stored.letter.parks.map(|key| ParkedRow { key, position, requested })
+            let (position, kind, requested) =
+                (stored.letter.event.position.clone(), stored.letter.kind, stored.requested);
+            stored.letter.parks.map(|key| ParkedRow { key, position, kind, requested })
         };
         Ok(parked.into_iter().filter_map(row).collect())
     }

@@ -94,7 +94,8 @@ pub(crate) async fn parked(
     let parked = |row: &Row| {
         let key = ParkedKey { context: row.text(0)?.into(), key: row.text(1)?.into() };
         let position = row.opt_position(2)?.ok_or_else(|| row.damaged(2))?;
-        Ok(ParkedRow { key, position, requested: row.flag(3)? })
+        let kind = if row.text(3)? == PARKED { LetterKind::Parked } else { LetterKind::Dead };
+        Ok(ParkedRow { key, position, kind, requested: row.flag(4)? })
     };
     rows.iter().map(parked).collect()
 }
@@ -144,7 +145,12 @@ pub(crate) async fn discard(
     let mut values = vec![Value::Int(now.as_micros())];
     values.extend(named.values());
     values.extend(meant(which));
-    session.execute(sql.discard_letters, &values).await
+    let discarded = session.execute(sql.discard_letters, &values).await?;
+    if discarded > 0 {
+        let values = [named.values(), named.values()].concat();
+        session.execute(sql.parked.clear, &values).await?;
+    }
+    Ok(discarded)
 }
 
 /// Deletes what was resolved before.

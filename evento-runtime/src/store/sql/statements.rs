@@ -103,7 +103,9 @@ pub(crate) struct ParkedStatements {
     pub(crate) remove: &'static str,
     /// flag, consumer, consumer, context, key. Marks the unresolved letters of a key, or unmarks them.
     pub(crate) wish: &'static str,
-    /// bundle, component, version, context → context, key, position, whether it is requested, ascending.
+    /// Twice: bundle, component, version, context. Deletes those whose letters are resolved.
+    pub(crate) clear: &'static str,
+    /// bundle, component, version, context → context, key, position, class, whether it is requested, ascending.
     pub(crate) list: &'static str,
     /// bundle, component, version.
     pub(crate) forget: &'static str,

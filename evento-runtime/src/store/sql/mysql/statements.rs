@@ -209,8 +209,15 @@ pub(crate) static SQL: Statements = Statements {
         remove: "DELETE FROM @parked WHERE consumer = ? AND event = ?",
         wish: "UPDATE @dead_letter SET requested = ? WHERE consumer = ? AND resolved_at IS NULL AND event IN \
              (SELECT event FROM @parked WHERE consumer = ? AND context = ? AND queue = ?)",
+        clear: concat!(
+            "DELETE FROM @parked WHERE consumer = ",
+            consumer!(),
+            " AND event NOT IN (SELECT event FROM @dead_letter WHERE consumer = ",
+            consumer!(),
+            " AND resolved_at IS NULL)"
+        ),
         list: concat!(
-            "SELECT q.context, q.queue, q.position, d.requested FROM @parked AS q JOIN @dead_letter AS d \
+            "SELECT q.context, q.queue, q.position, d.class, d.requested FROM @parked AS q JOIN @dead_letter AS d \
              ON d.consumer = q.consumer AND d.event = q.event WHERE q.consumer = ",
             consumer!(),
             " AND d.resolved_at IS NULL ORDER BY q.position, q.event"

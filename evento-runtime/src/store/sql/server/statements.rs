@@ -78,6 +78,7 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             put: one(sql.parked.put),
             remove: one(sql.parked.remove),
             wish: one(sql.parked.wish),
+            clear: one(sql.parked.clear),
             list: one(sql.parked.list),
             forget: one(sql.parked.forget),
         },
