@@ -73,6 +73,7 @@ impl StallReason {
         "backing-off",
         "store",
         "lease-lost",
+        "parked-queue-full",
         "handler-over-time",
         "loop-restarts",
     ];
@@ -90,6 +91,7 @@ impl StallReason {
             Self::BackingOff => "backing-off",
             Self::Store { .. } => "store",
             Self::LeaseLost => "lease-lost",
+            Self::ParkedQueueFull { .. } => "parked-queue-full",
             Self::HandlerOverTime { .. } => "handler-over-time",
             Self::LoopRestarts { .. } => "loop-restarts",
         }

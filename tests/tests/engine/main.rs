@@ -23,6 +23,7 @@ mod outbox;
 mod over_time;
 mod ownership;
 mod parked;
+mod parked_together;
 mod recovered;
 mod redriven;
 mod regained;

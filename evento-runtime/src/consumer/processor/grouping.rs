@@ -250,6 +250,10 @@ impl ConsumerProcessor {
                 }
             }
         }
+        if !begun {
+            // One before it may have been given up meanwhile.
+            self.queue_behind(number);
+        }
     }
 
     /// It has waited in vain for its turn: it is ready once it is the first of its key.

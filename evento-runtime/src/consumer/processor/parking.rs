@@ -143,6 +143,12 @@ impl ConsumerProcessor {
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
         let Some((key, place)) = parking.key_behind(&delivery.event) else { return };
         delivery.dispatched = false;
+        if delivery.stage == Stage::Waiting {
+            delivery.stage = Stage::Pending;
+            self.pending += 1;
+            self.pending_bytes += delivery.event.weight();
+            self.retries.retain(|(_, waiting)| *waiting != number);
+        }
         let (lane, of_lane) = (self.lanes[delivery.handler], delivery.key.clone());
         let (event, skip) = (Arc::clone(&delivery.event), delivery.skip);
         self.dispatch.withdraw(number, lane, of_lane.as_ref());
@@ -205,7 +211,8 @@ impl ConsumerProcessor {
         }
         let Some(parking) = &self.parking else { return };
         let behind = |(other, delivery): (&DeliveryNo, &Delivery)| {
-            let waits = *other < REDRIVEN && delivery.stage == Stage::Pending;
+            let unbegun = delivery.stage == Stage::Waiting && delivery.began.is_none();
+            let waits = *other < REDRIVEN && *other != number && (unbegun || delivery.stage == Stage::Pending);
             (waits && parking.key_of_event(&delivery.event).as_ref() == Some(key)).then_some(*other)
         };
         let behind: BTreeSet<DeliveryNo> = self.deliveries.iter().filter_map(behind).collect();
