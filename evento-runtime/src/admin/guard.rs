@@ -84,7 +84,7 @@ fn is_foreign(parts: &Parts) -> bool {
 
 /// Whether the answer is read by a program.
 pub(super) fn is_api(parts: &Parts) -> bool {
-    parts.uri.path().starts_with("/api/")
+    ["/api/", "/metrics", "/actuator/", "/health/"].iter().any(|programs| parts.uri.path().starts_with(programs))
 }
 
 fn secured(mut response: Response<Body>) -> Response<Body> {
@@ -92,7 +92,8 @@ fn secured(mut response: Response<Body>) -> Response<Body> {
     set(headers, CONTENT_SECURITY_POLICY, POLICY);
     set(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, X_FRAME_OPTIONS, "DENY");
-    set(headers, REFERRER_POLICY, "no-referrer");
+    // Not less: a browser that may not say where it comes from says so of our own forms as well.
+    set(headers, REFERRER_POLICY, "same-origin");
     set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     set(headers, HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -25,6 +25,11 @@
 //! Seeking and skipping is carried out by the owner, which looks for it each second; an answer is waited for five
 //! seconds, after that the API says `202 Accepted` with the id of a command to ask for.
 //!
+//! # Probes
+//!
+//! `/health/live` and `/health/ready` answer 200 or 503 with the reasons; `/metrics`, also as `/actuator/prometheus`, is the
+//! scrape of the feature `metrics`. They need the right to look, as everything else.
+//!
 //! # What it costs
 //!
 //! Nothing while nobody asks. An overview takes a few short reads per consumer, at most once a second for all who ask.
@@ -39,6 +44,11 @@ mod live;
 mod page;
 mod payload;
 mod routes;
+#[cfg(feature = "metrics")]
+mod scraped;
+#[cfg(not(feature = "metrics"))]
+#[path = "unscraped.rs"]
+mod scraped;
 mod shared;
 mod time;
 mod view;

@@ -121,6 +121,11 @@ pub(super) fn entries() -> Vec<Entry> {
     read("/api/commands/{id}", &[], get(api::command), "What became of a command.");
     read("/api/live", &[], get(live::stream), "The overview each second, as server-sent events.");
     read("/api/openapi.json", &[], get(api::describe::description), "This description.");
+    let scrape = "For Prometheus: the metrics of this instance.";
+    read("/metrics", &[], get(api::probes::metrics), scrape);
+    read("/actuator/prometheus", &[], get(api::probes::metrics), scrape);
+    read("/health/live", &[], get(api::probes::live), "200 where every loop turns, else 503.");
+    read("/health/ready", &[], get(api::probes::ready), "200 where the start waits for nothing more, else 503.");
     read("/", &[], get(page::overview), "Page: every consumer.");
     read("/consumers/{component}/{version}/{context}", &["outcome"], get(page::consumer), "Page: one consumer.");
     read(
@@ -180,6 +185,7 @@ pub(super) fn entries() -> Vec<Entry> {
     open(Method::POST, "/login", &["token"], post(page::login::enter), "Keeps a token in a cookie.");
     open(Method::POST, "/logout", &[], post(page::login::leave), "Forgets the cookie.");
     open(Method::GET, "/assets/admin.css", &[], get(assets::style), "How pages look.");
+    open(Method::GET, "/assets/icon.svg", &[], get(assets::icon), "The sign of a page among others.");
     open(Method::GET, "/assets/admin.js", &[], get(assets::script), "What keeps pages up to date.");
     list
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::access::{Caller, Rule};
 use super::fault::Fault;
+use super::scraped::Scraped;
 use super::view::{Components, Overview};
 use crate::bundle::Running;
 use crate::clock::{Clock as _, SystemClock};
@@ -20,6 +21,7 @@ use crate::consumer::StopPhase;
 use crate::engine::ConsumerHandle;
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
+use crate::observe::HealthCheck;
 use crate::store::{AuditRow, Store};
 use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
@@ -49,6 +51,8 @@ pub(super) struct Inner {
     pub(super) stop: watch::Receiver<StopPhase>,
     /// One for each page that is kept up to date.
     pub(super) live: Arc<Semaphore>,
+    pub(super) scraped: Scraped,
+    pub(super) health: HealthCheck,
     latest: Mutex<Latest>,
 }
 
@@ -80,6 +84,8 @@ impl Shared {
             tasks: Tasks::default(),
             stop: running.supervisor().stopping(),
             live: Arc::new(Semaphore::new(LIVE_PAGES)),
+            scraped: Scraped::of(running),
+            health: running.health(),
             latest: Mutex::default(),
         }))
     }
@@ -143,6 +149,8 @@ impl Shared {
 
     /// Adds what became of it.
     pub(super) async fn end(&self, id: Uuid, result: String) -> Result<(), Fault> {
+        // Whoever has done it looks at what it has done.
+        lock(&self.latest).overview = None;
         let Some(row) = self.audited(id).await? else { return Ok(()) };
         Ok(self.store.stores.admin.note(&AuditRow { result, ..row }).await?)
     }

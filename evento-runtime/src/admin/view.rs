@@ -73,7 +73,7 @@ pub(super) struct ConsumerView {
     pub(super) context: String,
     /// Absent where this process has no such component.
     pub(super) kind: Option<String>,
-    /// `moving`, `standing`, `paused`, `unowned`.
+    /// `moving`, `caught up`, `standing`, `paused`, `unowned`.
     pub(super) status: &'static str,
     /// Why it stands, as its owner says.
     pub(super) reason: Option<String>,
@@ -221,6 +221,11 @@ impl Overview {
 }
 
 impl ConsumerView {
+    /// Why it stands, where the status alone does not say it.
+    pub(super) fn why(&self) -> &str {
+        self.reason.as_deref().filter(|reason| *reason != self.status).unwrap_or_default()
+    }
+
     async fn look(shared: &Shared, known: &Known, id: &ConsumerId) -> Result<Self, StoreError> {
         let stores = &shared.store.stores;
         let state = stores.state.load(id).await?;

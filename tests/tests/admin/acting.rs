@@ -190,6 +190,8 @@ async fn buttons_act() {
         assert_eq!(back.contains("/letters?"), form.contains("back=letters"), "{back}");
         let told = client.get(&back).await.text();
         assert!(told.contains(becomes), "{form}: {told}");
+        // At once, whatever was looked at before.
+        assert!(form != "action=pause" || told.contains("value=\"resume\""), "{told}");
     }
     for wrong in ["", "action=", "action=drop", "action=redrive", "action=seek", "action=skip&position=x"] {
         let answer = client.press(&format!("{consumer}/act"), wrong).await;

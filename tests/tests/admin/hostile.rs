@@ -174,7 +174,8 @@ async fn no_address_and_no_body_makes_it_fail() {
         for segment in &segments {
             let with = |meant: &str, fill: &str| route.path.replace(meant, fill);
             let mut paths: Vec<String> = parameters.iter().map(|meant| with(meant, segment)).collect();
-            if odd.contains(segment) {
+            let asks = ["letters", "/events", "/audit"].iter().any(|part| route.path.ends_with(part));
+            if asks && odd.contains(segment) {
                 let fields = "after before since name key context error handler class limit outcome";
                 paths.extend(fields.split(' ').map(|field| format!("{right}?{field}={segment}")));
             }
@@ -185,7 +186,7 @@ async fn no_address_and_no_body_makes_it_fail() {
                     assert_harmless(&path, &answer.text());
                 }
             }
-            if route.method == Method::POST {
+            if route.method == Method::POST && odd.contains(segment) {
                 let form = format!("action={segment}&position={segment}&key={segment}&to={segment}&token={segment}");
                 let answer = client.press(&right, &form).await;
                 assert!(answer.status.as_u16() < 500, "{right} {form}: {}", answer.status);

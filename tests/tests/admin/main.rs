@@ -7,6 +7,7 @@
 )]
 
 mod acting;
+mod browser;
 mod hostile;
 mod rights;
 mod shop;

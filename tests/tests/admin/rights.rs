@@ -63,6 +63,8 @@ async fn no_route_answers_without_its_right() {
                 let policy = header("content-security-policy");
                 assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{what}");
                 assert!(!policy.contains("unsafe"), "{what}");
+                // With less a browser does not say that a form of ours is ours.
+                assert_eq!(header("referrer-policy"), "same-origin", "{what}");
                 assert!(!answer.text().contains(ACT) && !answer.text().contains(READ), "{what}");
             }
         }

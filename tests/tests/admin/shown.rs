@@ -100,6 +100,24 @@ async fn the_log_is_browsed() {
     stop(running).await;
 }
 
+/// What machines ask that watch machines.
+#[tokio::test]
+async fn health_and_metrics_are_there() {
+    let running = started(MemoryStore::new(), &Healed::default()).await;
+    let client = Client::local(&running);
+    for path in ["/health/live", "/health/ready"] {
+        let health = client.ask(path).await;
+        assert_eq!((&health["live"], &health["ready"]), (&json!(true), &json!(true)));
+    }
+    for path in ["/metrics", "/actuator/prometheus"] {
+        let scraped = client.get(path).await;
+        assert_eq!(scraped.status, StatusCode::OK);
+        assert!(scraped.headers["content-type"].to_str().unwrap().contains("text"), "{:?}", scraped.headers);
+        assert!(scraped.text().contains("evento_consumer_executor_capacity{bundle=\"orders\""), "{}", scraped.text());
+    }
+    stop(running).await;
+}
+
 /// Every route of the API is in the description, and nothing else.
 #[tokio::test]
 async fn the_description_is_the_list_of_routes() {

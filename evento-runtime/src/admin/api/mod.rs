@@ -4,6 +4,7 @@ pub(super) mod act;
 pub(super) mod describe;
 pub(super) mod events;
 pub(super) mod letters;
+pub(super) mod probes;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};

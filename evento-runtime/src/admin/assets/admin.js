@@ -39,8 +39,8 @@
         const badge = document.createElement("span");
         badge.className = `badge ${KINDS[consumer.status] || "plain"}`;
         badge.textContent = consumer.status;
-        const text = `${consumer.status} ${consumer.reason || ""}`;
-        if (cell.textContent !== text) cell.replaceChildren(badge, ` ${consumer.reason || ""}`);
+        const why = consumer.reason && consumer.reason !== consumer.status ? consumer.reason : "";
+        if (cell.textContent !== `${consumer.status} ${why}`) cell.replaceChildren(badge, ` ${why}`);
     };
 
     const showConsumer = (root, consumer) => {

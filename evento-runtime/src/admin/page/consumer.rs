@@ -71,7 +71,7 @@ fn facts(base: &Base, consumer: &ConsumerView) -> Markup {
     let live = consumer.live.as_ref();
     html! {
         dl.facts data-consumer=(consumer.consumer) {
-            div { dt { "Status" } dd data-field="status" { (badge(consumer.status)) " " (consumer.reason.as_deref().unwrap_or_default()) } }
+            div { dt { "Status" } dd data-field="status" { (badge(consumer.status)) " " (consumer.why()) } }
             div { dt { "Lag" } dd data-field="lag" { (lag_of(&consumer.lag)) } }
             div { dt { "Last settled" } dd.position data-field="last_settled" { (optional(consumer.last_settled.as_deref())) } }
             div { dt { "Last started" } dd.position data-field="last_started" { (optional(consumer.last_started.as_deref())) } }

@@ -116,6 +116,7 @@ fn head(base: &Base, title: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
             title { (title) }
+            link rel="icon" type="image/svg+xml" href=(base.url("/assets/icon.svg"));
             link rel="stylesheet" href=(base.url("/assets/admin.css"));
             script src=(base.url("/assets/admin.js")) defer {}
         }

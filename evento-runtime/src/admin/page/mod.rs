@@ -61,7 +61,7 @@ fn consumers(base: &Base, overview: &Arc<Overview>) -> Markup {
             html! {
                 tr data-consumer=(consumer.consumer) {
                     th scope="row" { a href=(base.consumer(consumer)) { (consumer.consumer) } }
-                    td data-field="status" { (badge(consumer.status)) " " (consumer.reason.as_deref().unwrap_or_default()) }
+                    td data-field="status" { (badge(consumer.status)) " " (consumer.why()) }
                     td data-field="lag" { (lag_of(&consumer.lag)) }
                     td.position data-field="last_settled" { (optional(consumer.last_settled.as_deref())) }
                     td.position data-field="last_started" { (optional(consumer.last_started.as_deref())) }
