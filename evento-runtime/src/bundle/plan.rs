@@ -68,6 +68,7 @@ struct HandlerEntry {
 struct ExecutorEntry {
     name: String,
     capacity: Option<usize>,
+    rate: Option<String>,
     keeps_key_order: bool,
     users: Vec<String>,
 }
@@ -191,6 +192,7 @@ impl Plan {
         let executors = builder.executors.iter().map(|(executor, _)| ExecutorEntry {
             name: executor.name().to_owned(),
             capacity: executor.capacity(),
+            rate: executor.rate_limit().map(|limit| limit.to_string()),
             keeps_key_order: executor.keeps_key_order(),
             users: draft
                 .handlers()
@@ -242,6 +244,7 @@ impl Plan {
             "executors": self.executors.iter().map(|executor| json!({
                 "name": executor.name,
                 "capacity": executor.capacity,
+                "rate": executor.rate,
                 "keeps_key_order": executor.keeps_key_order,
                 "handlers": executor.users,
             })).collect::<Vec<_>>(),
@@ -342,6 +345,9 @@ impl fmt::Display for Plan {
             match executor.capacity {
                 Some(capacity) => write!(f, "capacity {capacity}")?,
                 None => f.write_str("unbounded")?,
+            }
+            if let Some(rate) = &executor.rate {
+                write!(f, ", starts {rate}")?;
             }
             writeln!(f, "{}", if executor.keeps_key_order { ", keeps the order of a key" } else { "" })?;
             for user in &executor.users {

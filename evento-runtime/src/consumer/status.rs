@@ -27,6 +27,11 @@ pub enum StallReason {
         /// Its name.
         executor: String,
     },
+    /// An executor has capacity left, but its [rate](crate::executor::RateLimit) allows no start right now.
+    RateLimited {
+        /// Its name.
+        executor: String,
+    },
     /// A handler without an executor waits for earlier work, or runs.
     InlineBarrier,
     /// Failed events wait for their next attempt, or a run of transient failures slows the reading.
@@ -106,6 +111,7 @@ impl std::fmt::Display for StallReason {
             Self::Paused => f.write_str("paused"),
             Self::WindowFull => f.write_str("window full"),
             Self::NoPermit { executor } => write!(f, "no permit ({executor})"),
+            Self::RateLimited { executor } => write!(f, "no permit ({executor}, by its rate)"),
             Self::InlineBarrier => f.write_str("inline barrier"),
             Self::BackingOff => f.write_str("backing off"),
             Self::Store { error } => write!(f, "store ({error})"),

@@ -7,6 +7,8 @@
 //! | [`ConsumerExecutors::pooled`] | threads of its own | CPU-bound work, thread-bound resources |
 //! | [`ConsumerExecutors::unbounded`] | a runtime of yours | work that has its own limits elsewhere |
 //!
+//! Any of them may have a [rate](trait.ConsumerExecutor.html#method.rate): `ConsumerExecutors::tasks("mail", 8).rate(10, per)`.
+//!
 //! The capacity of an executor is one budget for the whole bundle, however many consumers name it, and is shared
 //! fairly between those that wait. An executor belongs to one bundle, which closes it when it stops.
 
@@ -15,6 +17,7 @@ mod permits;
 #[cfg(test)]
 mod permits_tests;
 mod pooled;
+mod rated;
 mod tasks;
 mod unbounded;
 
@@ -154,6 +157,47 @@ pub struct ExecutorStats {
     pub failed: u64,
     /// The most permits in use at once.
     pub peak: usize,
+    /// Of the admitted: those that have waited for the [rate](RateLimit) first.
+    pub paced: u64,
+    /// Whether there are permits left, but the rate allows no start right now.
+    pub waits_for_rate: bool,
+}
+
+/// At most so many starts in a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// At least 1.
+    pub starts: u32,
+    /// At most a year.
+    pub per: Duration,
+}
+
+/// `10 per 1s`.
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} per {:?}", self.starts, self.per)
+    }
+}
+
+impl dyn ConsumerExecutor {
+    /// The same executor, with at most `starts` handlers started in each `per`, over all consumers that name it: for
+    /// the limits of what they call. Starts are spread, not made at once: with 10 in a second, one each 100 ms; above
+    /// a thousand in a second, a few each millisecond. After a pause nothing is made up for.
+    ///
+    /// A further attempt is a start where it takes a permit, that is but for
+    /// [`CheckpointMode::OnStart`](crate::CheckpointMode::OnStart), which keeps the first one. Waiting for the rate takes no
+    /// permit, and is no rejection. What is not usable (no starts, no time, more than a year) is a problem of the launch.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use evento_runtime::ConsumerExecutors;
+    /// let mail = ConsumerExecutors::tasks("mail", 8).rate(10, Duration::from_secs(1));
+    /// assert_eq!(mail.rate_limit().map(|limit| limit.to_string()).as_deref(), Some("10 per 1s"));
+    /// ```
+    #[must_use]
+    pub fn rate(self: Arc<Self>, starts: u32, per: Duration) -> Arc<Self> {
+        Arc::new(rated::RatedExecutor::new(self, RateLimit { starts, per }))
+    }
 }
 
 /// A bounded pool of work.
@@ -167,6 +211,11 @@ pub trait ConsumerExecutor: Send + Sync + 'static {
 
     /// Whether deliveries of one key of one consumer run one after the other, in order.
     fn keeps_key_order(&self) -> bool;
+
+    /// How often work may start, if that is limited; see [`rate`](#method.rate).
+    fn rate_limit(&self) -> Option<RateLimit> {
+        None
+    }
 
     /// Waits for a permit. `None` after `admission.wait`, or once closed: then nothing ran and nothing will.
     /// Cancel-safe: a dropped future leaves no ticket behind.
@@ -194,6 +243,10 @@ impl<T: ConsumerExecutor + ?Sized> ConsumerExecutor for Arc<T> {
 
     fn keeps_key_order(&self) -> bool {
         (**self).keeps_key_order()
+    }
+
+    fn rate_limit(&self) -> Option<RateLimit> {
+        (**self).rate_limit()
     }
 
     // Written out instead of `async fn`: forwarding needs no second box.

@@ -204,6 +204,8 @@ impl Permits {
             completed: self.completed.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             peak: tickets.peak,
+            paced: 0,
+            waits_for_rate: false,
         }
     }
 

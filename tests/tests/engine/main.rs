@@ -12,6 +12,7 @@ mod embedded;
 mod exactly_once;
 mod expired;
 mod failures;
+mod fairness;
 mod free;
 mod groups;
 mod head;

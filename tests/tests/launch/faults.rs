@@ -374,3 +374,18 @@ fn foreign_outbox() {
     assert!(wiring(&read.clone()).build().is_ok());
     assert!(Bundle::builder("orders").register::<Sequential>().engine(config(&written)).build().is_ok());
 }
+
+#[test]
+fn bad_rate() {
+    let second = std::time::Duration::from_secs(1);
+    let year = std::time::Duration::from_secs(400 * 24 * 3_600);
+    for (starts, per, shown) in [(0, second, "0 per 1s"), (5, Duration::ZERO, "5 per 0ns"), (1, year, "1 per 34560000s")] {
+        let executor = ConsumerExecutors::tasks("read-model", 4).rate(starts, per);
+        let problem = only(orders().register::<OrderView>().executor(executor), "bad-rate");
+        assert_eq!(problem.message, format!("executor `read-model` cannot have a rate of {shown}"));
+        assert_eq!(place(&problem), above!(2));
+    }
+    let sound = ConsumerExecutors::tasks("read-model", 4).rate(10, second);
+    let plan = orders().register::<OrderView>().executor(sound).build().unwrap().plan().to_json();
+    assert_eq!(plan["executors"][0]["rate"], "10 per 1s");
+}

@@ -19,6 +19,8 @@ pub(crate) struct ExecutorStats {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) peak: usize,
+    pub(crate) paced: u64,
+    pub(crate) waits_for_rate: bool,
 }
 
 /// The pool.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::settings::LONGEST;
 use crate::bundle::discover::Draft;
 use crate::bundle::report::Report;
 use crate::bundle::text::{enumerated, harmless, list, nearest};
 use crate::component::Location;
-use crate::executor::MAX_CAPACITY;
+use crate::executor::{MAX_CAPACITY, RateLimit};
 
 /// One finding per name, however many handlers say it: where many do, it is more likely the registration that is misspelt.
 pub(super) fn unknown_executor(draft: &Draft<'_>, report: &mut Report) {
@@ -65,6 +66,16 @@ pub(super) fn bad_capacity(draft: &Draft<'_>, report: &mut Report) {
         report
             .add(*at, format!("executor `{}` cannot have a capacity of {capacity}", harmless(executor.name())))
             .help(format!("a capacity is 1 to {MAX_CAPACITY}"));
+    }
+}
+
+pub(super) fn bad_rate(draft: &Draft<'_>, report: &mut Report) {
+    for (executor, at) in &draft.builder.executors {
+        let usable = |limit: &RateLimit| limit.starts > 0 && !limit.per.is_zero() && limit.per <= LONGEST;
+        let Some(limit) = executor.rate_limit().filter(|limit| !usable(limit)) else { continue };
+        report
+            .add(*at, format!("executor `{}` cannot have a rate of {limit}", harmless(executor.name())))
+            .help("a rate is at least 1 in a time above 0 and of at most a year: `.rate(10, Duration::from_secs(1))`");
     }
 }
 

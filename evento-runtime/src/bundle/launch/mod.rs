@@ -54,6 +54,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     fault("unknown-executor", executors::unknown_executor),
     fault("duplicate-executor", executors::duplicate_executor),
     fault("bad-capacity", executors::bad_capacity),
+    fault("bad-rate", executors::bad_rate),
     warning("unused-executor", executors::unused_executor),
     fault("no-constructor", dependencies::no_constructor),
     fault("duplicate-hook", handlers::duplicate_hook),

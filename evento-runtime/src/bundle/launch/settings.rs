@@ -15,7 +15,7 @@ fn at_or<T>(setting: &Setting<T>, default: Location) -> Location {
 }
 
 const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
+pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
     let (sizes, at) = (&draft.sizes, draft.builder.at);

@@ -82,7 +82,11 @@ impl ConsumerProcessor {
             return Some(StallReason::InlineBarrier);
         }
         if let Some(lane) = (0..self.executors.len()).find(|lane| self.asked[*lane] && self.dispatch.has_ready(*lane)) {
-            return Some(StallReason::NoPermit { executor: self.executors[lane].name().to_owned() });
+            let (executor, figures) = (self.executors[lane].name().to_owned(), self.executors[lane].stats());
+            return Some(match figures.waits_for_rate {
+                true => StallReason::RateLimited { executor },
+                false => StallReason::NoPermit { executor },
+            });
         }
         if self.in_flight == 0 && (!self.retries.is_empty() || self.transient_streak > 0) {
             return Some(StallReason::BackingOff);
