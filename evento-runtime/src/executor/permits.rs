@@ -21,11 +21,21 @@ pub(super) struct Tickets<T> {
     pub(super) in_use: usize,
     /// Consumers with waiting tickets; the first is served next and then goes to the end.
     pub(super) lines: VecDeque<Line<T>>,
+    /// Who has permits out; places of those who have none are given to others.
+    users: Vec<User>,
+    /// Whoever has let others go first: free permits are its own until one comes back.
+    has_let_others: Option<usize>,
     next: u64,
     closed: bool,
     admitted: u64,
     rejected: u64,
     peak: usize,
+}
+
+#[derive(Debug)]
+struct User {
+    consumer: Arc<ConsumerId>,
+    in_use: usize,
 }
 
 #[derive(Debug)]
@@ -37,38 +47,81 @@ pub(super) struct Line<T> {
 /// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// A permit is out.
-    Granted,
+    /// A permit is out, to be given back under this number.
+    Granted(usize),
     /// None is free: queue up.
     Wait,
+    /// One is free, but this consumer has its share of them, and others are at work: let them go first, then ask
+    /// again.
+    LetOthers,
     /// Closed.
     Refused,
 }
 
 impl<T> Tickets<T> {
     pub(super) const fn new(capacity: usize) -> Self {
-        Self { capacity, in_use: 0, lines: VecDeque::new(), next: 0, closed: false, admitted: 0, rejected: 0, peak: 0 }
+        Self {
+            capacity,
+            in_use: 0,
+            lines: VecDeque::new(),
+            users: Vec::new(),
+            has_let_others: None,
+            next: 0,
+            closed: false,
+            admitted: 0,
+            rejected: 0,
+            peak: 0,
+        }
     }
 
-    /// Asks for a permit now. Never goes past somebody who waits.
-    pub(super) fn ask(&mut self) -> Asked {
+    /// Asks for a permit now. Never goes past somebody who waits, and takes more than an equal share only after
+    /// [`ask_again`](Self::ask_again): when many permits come back at once, others may not have been able to ask yet.
+    pub(super) fn ask(&mut self, consumer: &Arc<ConsumerId>) -> Asked {
         if self.closed {
             self.rejected += 1;
             return Asked::Refused;
         }
-        if self.in_use < self.capacity && self.lines.is_empty() {
-            self.grant();
-            return Asked::Granted;
+        if self.in_use >= self.capacity || !self.lines.is_empty() {
+            return Asked::Wait;
         }
-        Asked::Wait
+        let user = self.user(consumer);
+        if self.has_let_others != Some(user) && self.has_its_share(user) {
+            return Asked::LetOthers;
+        }
+        self.grant(user);
+        Asked::Granted(user)
+    }
+
+    /// Asks once others had their chance.
+    pub(super) fn ask_again(&mut self, consumer: &Arc<ConsumerId>) -> Asked {
+        self.has_let_others = Some(self.user(consumer));
+        self.ask(consumer)
+    }
+
+    fn has_its_share(&self, user: usize) -> bool {
+        let others = self.users.iter().enumerate().filter(|(other, one)| *other != user && one.in_use > 0).count();
+        others > 0 && self.users[user].in_use >= (self.capacity / (others + 1)).max(1)
+    }
+
+    /// The place of a consumer.
+    fn user(&mut self, consumer: &Arc<ConsumerId>) -> usize {
+        let same = |user: &User| is_same(&user.consumer, consumer);
+        let found = self.users.iter().position(same).or_else(|| {
+            let idle = self.users.iter().position(|user| user.in_use == 0)?;
+            self.users[idle].consumer = Arc::clone(consumer);
+            Some(idle)
+        });
+        found.unwrap_or_else(|| {
+            self.users.push(User { consumer: Arc::clone(consumer), in_use: 0 });
+            self.users.len() - 1
+        })
     }
 
     /// Queues up behind the consumer's own tickets and answers the ticket's number.
     pub(super) fn queue(&mut self, consumer: &Arc<ConsumerId>, ticket: T) -> u64 {
         let number = self.next;
         self.next += 1;
-        let same = |line: &&mut Line<T>| Arc::ptr_eq(&line.consumer, consumer) || line.consumer == *consumer;
-        match self.lines.iter_mut().find(same) {
+        match self.lines.iter_mut().find(|line| is_same(&line.consumer, consumer)) {
             Some(line) => line.tickets.push_back((number, ticket)),
             None => {
                 let tickets = VecDeque::from([(number, ticket)]);
@@ -92,16 +145,19 @@ impl<T> Tickets<T> {
         None
     }
 
-    /// A permit came back. It passes to the next ticket in turn, if there is one.
-    pub(super) fn give_back(&mut self) -> Option<T> {
+    /// A permit came back. It passes to the next ticket in turn, if there is one, under the number that is answered.
+    pub(super) fn give_back(&mut self, user: usize) -> Option<(T, usize)> {
         self.in_use -= 1;
+        self.users[user].in_use -= 1;
+        self.has_let_others = None;
         let mut line = self.lines.pop_front()?;
-        let ticket = line.tickets.pop_front().map(|(_, ticket)| ticket);
+        let (_, ticket) = line.tickets.pop_front()?;
+        let next = self.user(&line.consumer);
         if !line.tickets.is_empty() {
             self.lines.push_back(line);
         }
-        self.grant();
-        ticket
+        self.grant(next);
+        Some((ticket, next))
     }
 
     /// Refuses everything from now on and answers who waited.
@@ -120,12 +176,20 @@ impl<T> Tickets<T> {
         self.closed && self.in_use == 0
     }
 
-    fn grant(&mut self) {
+    fn grant(&mut self, user: usize) {
         self.in_use += 1;
+        self.users[user].in_use += 1;
         self.admitted += 1;
         self.peak = self.peak.max(self.in_use);
     }
 }
+
+fn is_same(one: &Arc<ConsumerId>, other: &Arc<ConsumerId>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
+}
+
+/// [`Tickets::ask`], or [`Tickets::ask_again`].
+type Ask = fn(&mut Tickets<oneshot::Sender<Permit>>, &Arc<ConsumerId>) -> Asked;
 
 /// A pool of permits. A permit travels inside the answer to a ticket, so one that nobody picks up gives itself back.
 pub(super) struct Permits {
@@ -148,32 +212,39 @@ impl Permits {
         })
     }
 
-    fn permit(&self) -> Option<Permit> {
+    fn permit(&self, user: usize) -> Option<Permit> {
         // Never `None` while somebody calls a method of it: pools live in an `Arc` only.
-        Some(Permit::new(self.this.upgrade()?, 0))
+        Some(Permit::new(self.this.upgrade()?, user))
     }
 
     /// Waits for a permit; `None` after `admission.wait`, or once closed. Cancel-safe.
     pub(super) async fn admit(&self, admission: Admission) -> Option<Permit> {
-        let (asked, ticket) = {
-            let mut tickets = lock(&self.tickets);
-            match tickets.ask() {
-                Asked::Wait if admission.wait.is_zero() => {
-                    tickets.reject();
-                    (Asked::Refused, None)
-                }
-                Asked::Wait => {
-                    let (grant, granted) = oneshot::channel();
-                    let number = tickets.queue(&admission.consumer, grant);
-                    (Asked::Wait, Some(Ticket { pool: self, number, queued: true, granted }))
-                }
-                asked => (asked, None),
-            }
-        };
+        let (mut asked, mut ticket) = self.ask_or_queue(&admission, Tickets::ask);
+        if asked == Asked::LetOthers {
+            tokio::task::yield_now().await;
+            (asked, ticket) = self.ask_or_queue(&admission, Tickets::ask_again);
+        }
         match (asked, ticket) {
-            (Asked::Granted, _) => self.permit(),
+            (Asked::Granted(user), _) => self.permit(user),
             (Asked::Wait, Some(ticket)) => ticket.wait(admission.wait).await,
             _ => None,
+        }
+    }
+
+    /// In one step: what comes back meanwhile would find nobody.
+    fn ask_or_queue(&self, admission: &Admission, ask: Ask) -> (Asked, Option<Ticket<'_>>) {
+        let mut tickets = lock(&self.tickets);
+        match ask(&mut tickets, &admission.consumer) {
+            Asked::Wait if admission.wait.is_zero() => {
+                tickets.reject();
+                (Asked::Refused, None)
+            }
+            Asked::Wait => {
+                let (grant, granted) = oneshot::channel();
+                let number = tickets.queue(&admission.consumer, grant);
+                (Asked::Wait, Some(Ticket { pool: self, number, queued: true, granted }))
+            }
+            asked => (asked, None),
         }
     }
 
@@ -223,13 +294,13 @@ impl Permits {
 }
 
 impl PermitPool for Permits {
-    fn give_back(&self, _slot: usize) {
+    fn give_back(&self, slot: usize) {
         let (next, idle) = {
             let mut tickets = lock(&self.tickets);
-            (tickets.give_back(), tickets.is_idle())
+            (tickets.give_back(slot), tickets.is_idle())
         };
-        if let Some(next) = next
-            && let Some(permit) = self.permit()
+        if let Some((next, user)) = next
+            && let Some(permit) = self.permit(user)
         {
             // A receiver that is gone hands the permit back to us, and its drop passes it on.
             drop(next.send(permit));

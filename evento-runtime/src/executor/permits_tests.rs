@@ -34,16 +34,24 @@ proptest! {
     fn tickets_are_served_in_turn_and_never_above_capacity(capacity in 1..4_usize, steps in proptest::collection::vec(step(), 0..200)) {
         let names = [consumer("a"), consumer("b"), consumer("c")];
         let mut tickets: Tickets<usize> = Tickets::new(capacity);
-        let mut held = 0;
+        // Who holds them.
+        let mut held: Vec<usize> = Vec::new();
         let mut waiting: Vec<(u64, usize)> = Vec::new();
         // How often another consumer was served since this one began to wait.
         let mut passed: HashMap<usize, usize> = HashMap::new();
         for step in steps {
             match step {
-                Step::Ask(who) => match tickets.ask() {
-                    Asked::Granted => {
+                Step::Ask(who) => match tickets.ask(&names[who]) {
+                    Asked::Granted(user) => {
                         prop_assert!(waiting.is_empty(), "went past somebody who waits");
-                        held += 1;
+                        held.push(user);
+                    }
+                    Asked::LetOthers => {
+                        prop_assert!(waiting.is_empty() && held.len() < capacity);
+                        let Asked::Granted(user) = tickets.ask_again(&names[who]) else { panic!("nobody else came") };
+                        let mine = held.iter().filter(|other| **other == user).count();
+                        prop_assert!(mine > 0 && mine < held.len(), "alone, or without any, it need not wait");
+                        held.push(user);
                     }
                     Asked::Wait => {
                         let number = tickets.queue(&names[who], who);
@@ -52,10 +60,9 @@ proptest! {
                     }
                     Asked::Refused => prop_assert!(false),
                 },
-                Step::GiveBack if held > 0 => {
-                    held -= 1;
-                    if let Some(who) = tickets.give_back() {
-                        held += 1;
+                Step::GiveBack if !held.is_empty() => {
+                    if let Some((who, user)) = tickets.give_back(held.remove(0)) {
+                        held.push(user);
                         let first = waiting.iter().position(|(_, other)| *other == who).unwrap();
                         waiting.remove(first);
                         for (other, count) in &mut passed {
@@ -84,12 +91,12 @@ proptest! {
                     }
                 }
             }
-            prop_assert_eq!(tickets.in_use, held);
-            prop_assert!(held <= capacity);
+            prop_assert_eq!(tickets.in_use, held.len());
+            prop_assert!(held.len() <= capacity);
         }
         let left: HashSet<usize> = tickets.close().into_iter().collect();
         prop_assert_eq!(left, waiting.iter().map(|(_, who)| *who).collect::<HashSet<_>>());
-        prop_assert_eq!(tickets.ask(), Asked::Refused);
+        prop_assert_eq!(tickets.ask(&names[0]), Asked::Refused);
     }
 
     /// Every mix of polling, dropping and giving back: nothing leaks, nobody is forgotten.
@@ -164,4 +171,23 @@ async fn a_wait_ends_after_its_time_and_counts_once() {
     assert!(pool.admit(admission("b")).await.is_some());
     let stats = pool.stats();
     assert_eq!((stats.in_flight, stats.admitted, stats.rejected), (0, 2, 2));
+}
+
+/// Whoever has its share lets others go first, and is held up by nobody who does not come.
+#[tokio::test]
+async fn free_permits_beyond_a_share_are_taken_after_others_had_their_chance() {
+    let pool = Permits::new(4);
+    let ask = |name| pool.admit(admission(name));
+    let alone = [ask("a").await, ask("a").await, ask("a").await];
+    let other = ask("b").now_or_never().flatten();
+    drop(alone);
+    let share = [ask("a").now_or_never().flatten(), ask("a").now_or_never().flatten()];
+    assert!(other.is_some() && share.iter().all(Option::is_some));
+    let mut more = ask("a").boxed();
+    assert!((&mut more).now_or_never().is_none(), "b has been at work, and may want it");
+    let others = ask("b").now_or_never().flatten();
+    assert!(others.is_some() && (&mut more).now_or_never().is_none(), "it has taken it");
+    drop(others);
+    let more = more.await;
+    assert!(more.is_some());
 }

@@ -29,13 +29,7 @@ pub(super) struct RatedExecutor {
 
 impl RatedExecutor {
     pub(super) fn new(inner: Arc<dyn ConsumerExecutor>, limit: RateLimit) -> Self {
-        Self {
-            inner,
-            limit,
-            turn: Permits::new(1),
-            due: Mutex::new(None),
-            paced: AtomicU64::new(0),
-        }
+        Self { inner, limit, turn: Permits::new(1), due: Mutex::new(None), paced: AtomicU64::new(0) }
     }
 
     /// Nobody else starts meanwhile, so nobody is kept from a permit by who waits for the time.

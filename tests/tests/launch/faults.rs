@@ -379,7 +379,9 @@ fn foreign_outbox() {
 fn bad_rate() {
     let second = std::time::Duration::from_secs(1);
     let year = std::time::Duration::from_secs(400 * 24 * 3_600);
-    for (starts, per, shown) in [(0, second, "0 per 1s"), (5, Duration::ZERO, "5 per 0ns"), (1, year, "1 per 34560000s")] {
+    for (starts, per, shown) in
+        [(0, second, "0 per 1s"), (5, Duration::ZERO, "5 per 0ns"), (1, year, "1 per 34560000s")]
+    {
         let executor = ConsumerExecutors::tasks("read-model", 4).rate(starts, per);
         let problem = only(orders().register::<OrderView>().executor(executor), "bad-rate");
         assert_eq!(problem.message, format!("executor `read-model` cannot have a rate of {shown}"));
