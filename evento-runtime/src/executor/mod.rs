@@ -85,7 +85,8 @@ impl ConsumerExecutors {
 /// A request to start one delivery.
 #[derive(Debug, Clone)]
 pub struct Admission {
-    /// Who asks. A consumer has one ticket per executor at a time; tickets are served in turn.
+    /// Who asks. A consumer has one ticket per executor at a time. Whoever has the fewest permits is served first, and
+    /// those with as many in turn.
     pub consumer: Arc<ConsumerId>,
     /// The ordering key of the delivery, if it has one.
     pub key: Option<Arc<str>>,

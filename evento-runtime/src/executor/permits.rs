@@ -19,7 +19,8 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 pub(super) struct Tickets<T> {
     capacity: usize,
     pub(super) in_use: usize,
-    /// Consumers with waiting tickets; the first is served next and then goes to the end.
+    /// Consumers with waiting tickets: of those with the fewest permits the first is served next, and then goes to the
+    /// end.
     pub(super) lines: VecDeque<Line<T>>,
     /// Who has permits out; places of those who have none are given to others.
     users: Vec<User>,
@@ -103,6 +104,10 @@ impl<T> Tickets<T> {
         others > 0 && self.users[user].in_use >= (self.capacity / (others + 1)).max(1)
     }
 
+    fn held_by(&self, consumer: &Arc<ConsumerId>) -> usize {
+        self.users.iter().find(|user| is_same(&user.consumer, consumer)).map_or(0, |user| user.in_use)
+    }
+
     /// The place of a consumer.
     fn user(&mut self, consumer: &Arc<ConsumerId>) -> usize {
         let same = |user: &User| is_same(&user.consumer, consumer);
@@ -146,11 +151,13 @@ impl<T> Tickets<T> {
     }
 
     /// A permit came back. It passes to the next ticket in turn, if there is one, under the number that is answered.
+    /// Not simply round: whose handlers take longer would hold more and more permits.
     pub(super) fn give_back(&mut self, user: usize) -> Option<(T, usize)> {
         self.in_use -= 1;
         self.users[user].in_use -= 1;
         self.has_let_others = None;
-        let mut line = self.lines.pop_front()?;
+        let next = (0..self.lines.len()).min_by_key(|at| self.held_by(&self.lines[*at].consumer))?;
+        let mut line = self.lines.remove(next)?;
         let (_, ticket) = line.tickets.pop_front()?;
         let next = self.user(&line.consumer);
         if !line.tickets.is_empty() {

@@ -34,24 +34,24 @@ proptest! {
     fn tickets_are_served_in_turn_and_never_above_capacity(capacity in 1..4_usize, steps in proptest::collection::vec(step(), 0..200)) {
         let names = [consumer("a"), consumer("b"), consumer("c")];
         let mut tickets: Tickets<usize> = Tickets::new(capacity);
-        // Who holds them.
-        let mut held: Vec<usize> = Vec::new();
+        // Under which number, and by whom.
+        let mut held: Vec<(usize, usize)> = Vec::new();
         let mut waiting: Vec<(u64, usize)> = Vec::new();
-        // How often another consumer was served since this one began to wait.
+        // How often another consumer with as few permits was served since this one began to wait.
         let mut passed: HashMap<usize, usize> = HashMap::new();
         for step in steps {
             match step {
                 Step::Ask(who) => match tickets.ask(&names[who]) {
                     Asked::Granted(user) => {
                         prop_assert!(waiting.is_empty(), "went past somebody who waits");
-                        held.push(user);
+                        held.push((user, who));
                     }
                     Asked::LetOthers => {
                         prop_assert!(waiting.is_empty() && held.len() < capacity);
                         let Asked::Granted(user) = tickets.ask_again(&names[who]) else { panic!("nobody else came") };
-                        let mine = held.iter().filter(|other| **other == user).count();
+                        let mine = held.iter().filter(|(_, holder)| *holder == who).count();
                         prop_assert!(mine > 0 && mine < held.len(), "alone, or without any, it need not wait");
-                        held.push(user);
+                        held.push((user, who));
                     }
                     Asked::Wait => {
                         let number = tickets.queue(&names[who], who);
@@ -61,15 +61,15 @@ proptest! {
                     Asked::Refused => prop_assert!(false),
                 },
                 Step::GiveBack if !held.is_empty() => {
-                    if let Some((who, user)) = tickets.give_back(held.remove(0)) {
-                        held.push(user);
+                    if let Some((who, user)) = tickets.give_back(held.remove(0).0) {
+                        held.push((user, who));
                         let first = waiting.iter().position(|(_, other)| *other == who).unwrap();
                         waiting.remove(first);
-                        for (other, count) in &mut passed {
-                            if *other != who {
-                                *count += 1;
-                                prop_assert!(*count <= 2, "with three consumers nobody waits for more than two");
-                            }
+                        for (other, count) in passed.iter_mut().filter(|(other, _)| **other != who) {
+                            let held_by = |who: usize| held.iter().filter(|(_, holder)| *holder == who).count();
+                            prop_assert!(held_by(who) - 1 <= held_by(*other), "served before one with fewer permits");
+                            *count += usize::from(held_by(who) - 1 == held_by(*other));
+                            prop_assert!(*count <= 2, "with three consumers nobody waits for more than two");
                         }
                         passed.remove(&who);
                         if waiting.iter().any(|(_, other)| *other == who) {

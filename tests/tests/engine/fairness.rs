@@ -27,13 +27,15 @@ impl Shared {
     #[event_handler(executor = "pool", retry = 0)]
     async fn made(&self, _event: Made, meta: Metadata) {
         self.0.push((meta.context().to_owned(), self.1.elapsed()));
-        let (_, takes) = meta.context().split_once('-').unwrap();
-        tokio::time::sleep(Duration::from_millis(takes.parse().unwrap())).await;
+        tokio::time::sleep(takes(meta.context())).await;
     }
 }
 
-/// Who started how many handlers in each second of so many.
-async fn starts(executor: Arc<dyn ConsumerExecutor>, loads: &[(&str, u64)], seconds: usize) -> Vec<Vec<usize>> {
+/// When each handler of whom began, with how long it took.
+type Runs = Vec<(usize, Duration, Duration)>;
+
+/// What ran on an executor in so many seconds.
+async fn runs(executor: Arc<dyn ConsumerExecutor>, loads: &[(&str, u64)], seconds: u32) -> Runs {
     let store = MemoryStore::new();
     for (context, events) in loads {
         append_all(&store, (0..*events).map(|n| NewEvent::from(Made { n }).context(*context))).await;
@@ -49,40 +51,57 @@ async fn starts(executor: Arc<dyn ConsumerExecutor>, loads: &[(&str, u64)], seco
             .lease_renewal(LeaseRenewal::Runtime),
     )
     .await;
-    tokio::time::sleep(SECOND * u32::try_from(seconds).unwrap()).await;
+    tokio::time::sleep(SECOND * seconds).await;
     let seen = journal.all();
+    let left: u64 = running.status().iter().map(|status| u64::from(status.open == 0)).sum();
+    assert_eq!(left, 0, "somebody has nothing to do any more");
     running.stop(Duration::from_secs(60)).await.unwrap();
-    let in_second = |context: &str, second: usize| {
-        seen.iter().filter(|(of, at)| of == context && usize::try_from(at.as_secs()).unwrap() == second).count()
+    let run = |(context, at): (String, Duration)| {
+        let who = loads.iter().position(|(other, _)| **other == *context).unwrap();
+        (who, at, takes(&context))
     };
-    (0..seconds).map(|second| loads.iter().map(|(context, _)| in_second(context, second)).collect()).collect()
+    seen.into_iter().map(run).collect()
 }
 
-/// The least that anybody got of its equal share in any second. The loads last for longer than what is looked at.
-fn least_share(starts: &[Vec<usize>]) -> f64 {
-    let share = |second: &Vec<usize>| {
-        let equal = second.iter().sum::<usize>() as f64 / second.len() as f64;
-        second.iter().copied().min().unwrap_or_default() as f64 / equal
-    };
-    starts.iter().map(share).fold(f64::INFINITY, f64::min)
+fn takes(context: &str) -> Duration {
+    Duration::from_millis(context.split_once('-').unwrap().1.parse().unwrap())
 }
 
-/// Backlogs of very different sizes, handlers of very different speed, more consumers than permits and fewer.
+/// The least that anybody got of its equal share in any second: of the time that permits were out; or of the starts,
+/// where there are fewer permits than consumers.
+fn least_share(runs: &Runs, consumers: usize, permits: usize, seconds: u32) -> f64 {
+    let within = |from: Duration, (_, at, takes): &(usize, Duration, Duration)| {
+        if permits < consumers {
+            return f64::from(u8::from(*at >= from && *at < from + SECOND));
+        }
+        (*at + *takes).min(from + SECOND).saturating_sub((*at).max(from)).as_secs_f64()
+    };
+    let in_second = |second: u32| {
+        let mut got = vec![0.0; consumers];
+        runs.iter().for_each(|run| got[run.0] += within(SECOND * second, run));
+        let equal = got.iter().sum::<f64>() / consumers as f64;
+        got.into_iter().fold(f64::INFINITY, f64::min) / equal
+    };
+    (0..seconds).map(in_second).fold(f64::INFINITY, f64::min)
+}
+
+/// Backlogs of very different sizes, and handlers of very different speed.
 const LOADS: [&[(&str, u64)]; 4] = [
-    &[("a-2", 20_000), ("b-2", 3_000)],
-    &[("a-50", 2_000), ("b-1", 3_000)],
-    &[("a-2", 20_000), ("b-2", 2_000), ("c-2", 2_000), ("d-2", 2_000)],
-    &[("a-50", 2_000), ("b-1", 2_000), ("c-5", 2_000), ("d-1", 2_000)],
+    &[("a-10", 10_000), ("b-10", 2_000)],
+    &[("a-100", 1_000), ("b-5", 4_000)],
+    &[("a-10", 10_000), ("b-10", 1_200), ("c-10", 1_200), ("d-10", 1_200)],
+    &[("a-100", 1_000), ("b-5", 2_000), ("c-20", 1_000), ("d-10", 1_200)],
 ];
 
+/// More permits than consumers, and fewer.
 #[tokio::test(start_paused = true)]
 async fn nobody_gets_less_than_half_of_an_equal_share() {
     for loads in LOADS {
         for permits in [1, 3, 16] {
-            let seen = starts(ConsumerExecutors::tasks("pool", permits), loads, 2).await;
-            let least = least_share(&seen);
-            println!("{} consumers, {permits} permits: at least {least:.2} of an equal share {seen:?}", loads.len());
-            assert!(least >= 0.5, "{loads:?} on {permits}: {seen:?}");
+            let seen = runs(ConsumerExecutors::tasks("pool", permits), loads, 2).await;
+            let least = least_share(&seen, loads.len(), permits, 2);
+            println!("{loads:?} on {permits} permits: at least {least:.2} of an equal share");
+            assert!(least >= 0.5, "{loads:?} on {permits} permits: {least:.2}");
         }
     }
 }
@@ -160,17 +179,22 @@ impl ConsumerExecutor for Favouring {
 #[tokio::test(start_paused = true)]
 async fn an_executor_without_turns_is_found_out() {
     let unfair = Unfair { free: Mutex::new(3), changed: Notify::new(), favourite: Mutex::default() };
-    let seen = starts(Arc::new(Favouring(Arc::new(unfair))), LOADS[0], 2).await;
-    assert!(least_share(&seen) < 0.5, "{seen:?}");
+    let seen = runs(Arc::new(Favouring(Arc::new(unfair))), LOADS[0], 2).await;
+    let least = least_share(&seen, 2, 3, 2);
+    assert!(least < 0.5, "{least}");
 }
 
 /// Two consumers, ten starts in a second between them, evenly spread.
 #[tokio::test(start_paused = true)]
 async fn a_rate_is_shared_and_spread() {
     let executor = ConsumerExecutors::tasks("pool", 8).rate(10, SECOND);
-    let seen = starts(Arc::clone(&executor), &[("a-1", 1_000), ("b-300", 1_000)], 10).await;
-    assert!(seen.iter().all(|second| second.iter().sum::<usize>() == 10), "{seen:?}");
-    assert!(least_share(&seen) >= 0.8, "{seen:?}");
+    let seen = runs(Arc::clone(&executor), &[("a-1", 1_000), ("b-1", 1_000)], 10).await;
+    for (start, (_, at, _)) in (0..).zip(&seen) {
+        let due = Duration::from_millis(100) * start;
+        assert!(*at >= due && *at < due + Duration::from_millis(20), "start {start} at {at:?}");
+    }
+    assert_eq!(seen.len(), 100);
+    assert!(least_share(&seen, 2, 1, 10) >= 0.8, "{seen:?}");
     assert!(executor.stats().paced >= 95 && executor.stats().admitted <= 101, "{:?}", executor.stats());
 }
 
