@@ -100,6 +100,12 @@ impl Dispatch {
         self.queues.has_ready(lane)
     }
 
+    /// How many may start on a lane.
+    #[must_use]
+    pub fn ready(&self, lane: usize) -> usize {
+        self.queues.ready(lane)
+    }
+
     /// Whether something may start on a lane that nobody counts anew: a further attempt, or a redriven letter.
     #[must_use]
     pub fn has_begun(&self, lane: usize) -> bool {

@@ -140,6 +140,12 @@ impl KeyQueues {
         self.ready.get(lane).is_some_and(|ready| !ready.is_empty())
     }
 
+    /// How many may start on a lane.
+    #[must_use]
+    pub fn ready(&self, lane: usize) -> usize {
+        self.ready.get(lane).map_or(0, BTreeSet::len)
+    }
+
     /// Whether something may start on a lane that nobody counts anew: a further attempt, or a redriven letter.
     #[must_use]
     pub fn has_begun(&self, lane: usize) -> bool {

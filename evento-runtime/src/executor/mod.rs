@@ -85,8 +85,8 @@ impl ConsumerExecutors {
 /// A request to start one delivery.
 #[derive(Debug, Clone)]
 pub struct Admission {
-    /// Who asks. A consumer has one ticket per executor at a time. Whoever has the fewest permits is served first, and
-    /// those with as many in turn.
+    /// Who asks. Whoever has the fewest permits is served first, and those with as many in turn, however many tickets
+    /// they have.
     pub consumer: Arc<ConsumerId>,
     /// The ordering key of the delivery, if it has one.
     pub key: Option<Arc<str>>,
@@ -218,6 +218,13 @@ pub trait ConsumerExecutor: Send + Sync + 'static {
         None
     }
 
+    /// Whether others than this consumer have permits, or wait for some: then it waits for as many as it could use, and
+    /// has one ticket otherwise.
+    fn is_shared(&self, consumer: &Arc<ConsumerId>) -> bool {
+        let _ = consumer;
+        false
+    }
+
     /// Waits for a permit. `None` after `admission.wait`, or once closed: then nothing ran and nothing will.
     /// Cancel-safe: a dropped future leaves no ticket behind.
     async fn admit(&self, admission: Admission) -> Option<Permit>;
@@ -248,6 +255,10 @@ impl<T: ConsumerExecutor + ?Sized> ConsumerExecutor for Arc<T> {
 
     fn rate_limit(&self) -> Option<RateLimit> {
         (**self).rate_limit()
+    }
+
+    fn is_shared(&self, consumer: &Arc<ConsumerId>) -> bool {
+        (**self).is_shared(consumer)
     }
 
     // Written out instead of `async fn`: forwarding needs no second box.

@@ -99,6 +99,12 @@ impl<T> Tickets<T> {
         self.ask(consumer)
     }
 
+    /// Whether somebody else has permits, or waits for some.
+    pub(super) fn is_shared(&self, consumer: &Arc<ConsumerId>) -> bool {
+        self.lines.iter().any(|line| !is_same(&line.consumer, consumer))
+            || self.users.iter().any(|user| user.in_use > 0 && !is_same(&user.consumer, consumer))
+    }
+
     fn has_its_share(&self, user: usize) -> bool {
         let others = self.users.iter().enumerate().filter(|(other, one)| *other != user && one.in_use > 0).count();
         others > 0 && self.users[user].in_use >= (self.capacity / (others + 1)).max(1)
@@ -236,6 +242,11 @@ impl Permits {
             (Asked::Wait, Some(ticket)) => ticket.wait(admission.wait).await,
             _ => None,
         }
+    }
+
+    /// See [`Tickets::is_shared`].
+    pub(super) fn is_shared(&self, consumer: &Arc<ConsumerId>) -> bool {
+        lock(&self.tickets).is_shared(consumer)
     }
 
     /// In one step: what comes back meanwhile would find nobody.

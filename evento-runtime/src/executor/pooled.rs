@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 
 use super::permits::Permits;
 use super::{Admission, ConsumerExecutor, ExecutorStats, Permit, Work};
+use crate::identity::ConsumerId;
 use crate::sync::{Condvar, Mutex, lock, wait};
 use crate::task::Tasks;
 
@@ -112,6 +113,10 @@ impl ConsumerExecutor for PooledExecutor {
 
     fn keeps_key_order(&self) -> bool {
         false
+    }
+
+    fn is_shared(&self, consumer: &Arc<ConsumerId>) -> bool {
+        self.permits.is_shared(consumer)
     }
 
     async fn admit(&self, admission: Admission) -> Option<Permit> {

@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 
 use super::permits::Permits;
 use super::{Admission, ConsumerExecutor, ExecutorStats, Permit, Work};
+use crate::identity::ConsumerId;
 use crate::task::Tasks;
 
 /// The two differ in a promise only: the dispatcher gives at most one delivery of a key to an executor that keeps
@@ -37,6 +38,10 @@ impl ConsumerExecutor for TaskExecutor {
 
     fn keeps_key_order(&self) -> bool {
         self.keeps_key_order
+    }
+
+    fn is_shared(&self, consumer: &Arc<ConsumerId>) -> bool {
+        self.permits.is_shared(consumer)
     }
 
     async fn admit(&self, admission: Admission) -> Option<Permit> {

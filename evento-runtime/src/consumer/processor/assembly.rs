@@ -83,7 +83,7 @@ impl ConsumerProcessor {
             completed,
             log: DeliveryLog::resume(&checkpoint),
             dispatch: Dispatch::new(executors.len()),
-            asked: vec![false; executors.len()],
+            asked: vec![0; executors.len()],
             clock: Arc::clone(&config.clock),
             tasks: config.tasks.clone(),
             handlers: config.handlers.clone(),

@@ -17,7 +17,7 @@ impl ConsumerProcessor {
         let paused = self.wishes.borrow().paused.contains(&*self.plan.id);
         if paused && !self.paused {
             self.admissions.clear();
-            self.asked.fill(false);
+            self.asked.fill(0);
             self.give_permits_back();
         }
         self.paused = paused;

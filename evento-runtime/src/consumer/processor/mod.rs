@@ -153,8 +153,8 @@ pub struct ConsumerProcessor {
     settler: Settler,
 
     admissions: FuturesUnordered<BoxFuture<'static, (usize, Option<Permit>)>>,
-    /// Whether a lane waits for a permit; one ticket a lane.
-    asked: Vec<bool>,
+    /// How many permits each lane waits for.
+    asked: Vec<usize>,
     reports: mpsc::Receiver<Report>,
     report_to: mpsc::Sender<Report>,
     inline: Option<Inline>,

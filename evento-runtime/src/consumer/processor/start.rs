@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -18,6 +19,9 @@ use crate::policy::CheckpointMode;
 
 /// Inline deliveries handled in a row before anything else gets its turn.
 const INLINE_AT_ONCE: usize = 64;
+
+/// Permits waited for at once, where they are shared.
+const MANY_TICKETS: usize = 64;
 
 /// When the window was last warned of: at half of it, then at each doubling of the age of what pins it.
 #[derive(Debug, Default)]
@@ -190,7 +194,7 @@ impl ConsumerProcessor {
     /// Starts what gets a permit without waiting for one.
     pub(super) fn start_admitted(&mut self) {
         for lane in 0..self.executors.len() {
-            while !self.asked[lane] && self.dispatch.has_ready(lane) && self.may_start_on(lane) {
+            while self.asked[lane] == 0 && self.dispatch.has_ready(lane) && self.may_start_on(lane) {
                 let executor = Arc::clone(&self.executors[lane]);
                 let Some(Some(permit)) = executor.admit(self.admission()).now_or_never() else { break };
                 let (id, name) = (&self.plan.id, executor.name());
@@ -200,27 +204,37 @@ impl ConsumerProcessor {
         }
     }
 
-    /// One ticket for each lane that has something to start.
+    /// One ticket for each lane that has something to start; where others wait for the same permits, as many as it
+    /// could use: with one, it would not be there when several come back at once.
     pub(super) fn ask_for_permits(&mut self) {
         for lane in 0..self.executors.len() {
-            if self.asked[lane] || !self.dispatch.has_ready(lane) || !self.may_start_on(lane) {
+            if !self.dispatch.has_ready(lane) || !self.may_start_on(lane) {
                 continue;
             }
-            self.asked[lane] = true;
-            let (executor, admission) = (Arc::clone(&self.executors[lane]), self.admission());
-            let plan = Arc::clone(&self.plan);
-            self.admissions.push(
-                async move {
-                    let asked_at = Instant::now();
-                    let permit = executor.admit(admission).await;
-                    let (waited, admitted) = (asked_at.elapsed(), permit.is_some());
-                    let name = executor.name();
-                    plan.dispatch.tell(|telemetry| telemetry.permit_awaited(&plan.id, name, waited, admitted));
-                    (lane, permit)
-                }
-                .boxed(),
-            );
+            let tickets = match self.executors[lane].is_shared(&self.plan.id) {
+                true => self.dispatch.ready(lane).min(self.executors[lane].capacity().unwrap_or(1)).min(MANY_TICKETS),
+                false => 1,
+            };
+            while self.asked[lane] < tickets {
+                self.asked[lane] += 1;
+                let ticket = self.ticket(lane);
+                self.admissions.push(ticket);
+            }
         }
+    }
+
+    fn ticket(&self, lane: usize) -> BoxFuture<'static, (usize, Option<Permit>)> {
+        let (executor, admission) = (Arc::clone(&self.executors[lane]), self.admission());
+        let plan = Arc::clone(&self.plan);
+        let ticket = async move {
+            let asked_at = Instant::now();
+            let permit = executor.admit(admission).await;
+            let (waited, admitted) = (asked_at.elapsed(), permit.is_some());
+            let name = executor.name();
+            plan.dispatch.tell(|telemetry| telemetry.permit_awaited(&plan.id, name, waited, admitted));
+            (lane, permit)
+        };
+        ticket.boxed()
     }
 
     fn admission(&self) -> Admission {
@@ -228,7 +242,7 @@ impl ConsumerProcessor {
     }
 
     pub(super) fn note_admission(&mut self, lane: usize, permit: Option<Permit>) {
-        self.asked[lane] = false;
+        self.asked[lane] = self.asked[lane].saturating_sub(1);
         match permit {
             // Between the question and the answer the turn may have passed: then the permit goes back.
             Some(permit) if self.may_start_on(lane) => self.start(lane, permit),

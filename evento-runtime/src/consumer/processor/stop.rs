@@ -17,7 +17,7 @@ impl ConsumerProcessor {
         self.handlers_stop.send_replace(true);
         self.stop_limited();
         self.admissions.clear();
-        self.asked.fill(false);
+        self.asked.fill(0);
         self.retries.clear();
         for delivery in self.deliveries.values_mut().filter(|delivery| delivery.stage == Stage::Waiting) {
             delivery.stage = Stage::Left;
