@@ -12,7 +12,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{EventId, Position};
 use crate::identity::ConsumerId;
 use crate::policy::RetryPolicy;
-use crate::source::{Batch, EventFilter, EventSource, FetchLimits};
+use crate::source::{Batch, EventFilter, EventSource, FetchLimits, Held};
 use crate::store::{Checkpoint, ClaimState, DedupeStore};
 use crate::task::Tasks;
 
@@ -93,6 +93,11 @@ impl Feed {
     /// Whether the last page ended at the head, and nothing is being read.
     pub(crate) const fn is_at_head(&self) -> bool {
         self.at_head && self.reading.is_none()
+    }
+
+    /// What holds the source.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.source.held()
     }
 
     pub(crate) const fn failures(&self) -> u32 {

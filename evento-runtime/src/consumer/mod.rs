@@ -43,5 +43,5 @@ pub use plan::{ConsumerPlan, HandlerPlan};
 pub use processor::{ConsumerProcessor, ProcessorConfig};
 pub(crate) use processor::{Ended, Found};
 pub use routes::Routes;
-pub use status::{ConsumerCounters, ConsumerStatus, StallReason, StatusCell, StopPhase};
+pub use status::{ConsumerCounters, ConsumerStatus, HeldBy, StallReason, StatusCell, StopPhase};
 pub use telemetry::{AttemptInfo, AttemptOutcome, DebugSpans, DispatchContext, Telemetry, Tracer};

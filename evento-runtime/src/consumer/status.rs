@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::event::{Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch};
+use crate::source::Held;
 use crate::store::ErrorHistory;
 
 /// Why a consumer does not move. A closed list.
@@ -20,6 +21,11 @@ pub enum StallReason {
     Standby,
     /// Somebody paused it.
     Paused,
+    /// Everything that can be read has been settled, and there is more: a running transaction may still append below it.
+    GapHold {
+        /// Where, and by whom.
+        held: Held,
+    },
     /// As many deliveries as the window allows would run again if the process died now.
     WindowFull,
     /// An executor has no capacity left.
@@ -109,6 +115,7 @@ impl std::fmt::Display for StallReason {
             Self::CaughtUp => f.write_str("caught up"),
             Self::Standby => f.write_str("standby"),
             Self::Paused => f.write_str("paused"),
+            Self::GapHold { held } => write!(f, "gap hold ({held})"),
             Self::WindowFull => f.write_str("window full"),
             Self::NoPermit { executor } => write!(f, "no permit ({executor})"),
             Self::RateLimited { executor } => write!(f, "no permit ({executor}, by its rate)"),
@@ -119,6 +126,35 @@ impl std::fmt::Display for StallReason {
             Self::ParkedQueueFull { key } => write!(f, "parked queue full ({key})"),
             Self::HandlerOverTime { handler, position } => write!(f, "handler over time ({handler} at {position})"),
             Self::LoopRestarts { cause, deaths, .. } => write!(f, "loop restarts (death {deaths}: {cause})"),
+        }
+    }
+}
+
+/// The event that a consumer waits for first: open, and in the way of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldBy {
+    /// `OrderView::placed`.
+    pub handler: String,
+    /// The event.
+    pub position: Position,
+    /// Its key, if it has one.
+    pub key: Option<Arc<str>>,
+    /// Attempts that have failed so far.
+    pub failed: u32,
+}
+
+/// `OrderView::placed at 17, key o-1, after 3 failed attempts`.
+impl std::fmt::Display for HeldBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}", self.handler, self.position)?;
+        if let Some(key) = &self.key {
+            write!(f, ", key {}", key.escape_debug())?;
+        }
+        match self.failed {
+            0 => Ok(()),
+            1 => f.write_str(", after a failed attempt"),
+            failed => write!(f, ", after {failed} failed attempts"),
         }
     }
 }
@@ -159,6 +195,9 @@ pub struct ConsumerStatus {
     pub epoch: Epoch,
     /// `None`: it moves.
     pub reason: Option<StallReason>,
+    /// What it waits for, where the reason is one of its own events: window full, no permit, inline barrier, backing
+    /// off, handler over time.
+    pub held_by: Option<HeldBy>,
     /// Everything up to here is settled.
     pub watermark: Option<Position>,
     /// The highest position started.
@@ -197,6 +236,7 @@ impl ConsumerStatus {
             consumer,
             epoch: Epoch(0),
             reason: Some(StallReason::Standby),
+            held_by: None,
             watermark: None,
             reach: None,
             read_to: None,

@@ -343,8 +343,9 @@ async fn closed_head(config: &ProcessorConfig, newest: Option<&Position>) -> Res
             return Ok(head);
         }
         if Instant::now() >= patience {
-            let detail =
-                format!("`{}` begins at the head, and an open transaction holds the log below it", config.plan.id);
+            let held = config.source.held().map(|held| format!(": {held}")).unwrap_or_default();
+            let id = &config.plan.id;
+            let detail = format!("`{id}` begins at the head, and an open transaction holds the log below it{held}");
             return Err(StoreError::new(StoreErrorKind::Busy, config.source.describe()).detail(detail));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -12,6 +12,8 @@ pub use append::{Append, Appended, Expected, MAX_METADATA, MAX_PAYLOAD, Prepared
 pub use browse::Browse;
 pub use filter::EventFilter;
 
+use std::fmt;
+
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -88,6 +90,35 @@ impl PositionCheck {
     }
 }
 
+/// What holds a log: a place that a transaction may still fill. Nothing above it is read before that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// The lowest position that is missing.
+    pub at: Position,
+    /// Who may fill it, as far as the source can tell, each with what it does.
+    pub by: Vec<String>,
+}
+
+impl Held {
+    /// At a position, by those.
+    #[must_use]
+    pub const fn new(at: Position, by: Vec<String>) -> Self {
+        Self { at, by }
+    }
+}
+
+/// `position 2, by process 4711 (psql, idle in transaction, begun 40 s ago)`.
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "position {}, by ", self.at)?;
+        match self.by.is_empty() {
+            true => f.write_str("a transaction that is not seen"),
+            false => f.write_str(&self.by.join(", ")),
+        }
+    }
+}
+
 /// An ordered, append-only feed.
 ///
 /// What is committed is delivered, even if a lower position commits later: a source never returns a `read_to`
@@ -161,6 +192,12 @@ pub trait EventSource: Send + Sync + 'static {
     /// # Errors
     /// The store failed; ask again later.
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError>;
+
+    /// What the log has been held by for longer than a moment, as the last [`fetch`](Self::fetch) found it. Asked by
+    /// consumers that have read everything they could. Default: `None`, nothing holds it.
+    fn held(&self) -> Option<Held> {
+        None
+    }
 
     /// Changes when there may be something new. A hint: a missed one costs a poll, never an event.
     fn wake(&self) -> watch::Receiver<u64>;

@@ -377,8 +377,8 @@ fn foreign_outbox() {
 
 #[test]
 fn bad_rate() {
-    let second = std::time::Duration::from_secs(1);
-    let year = std::time::Duration::from_secs(400 * 24 * 3_600);
+    let second = Duration::from_secs(1);
+    let year = Duration::from_secs(400 * 24 * 3_600);
     for (starts, per, shown) in
         [(0, second, "0 per 1s"), (5, Duration::ZERO, "5 per 0ns"), (1, year, "1 per 34560000s")]
     {

@@ -22,6 +22,8 @@ mod figures;
 mod gaps;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod groups;
+#[cfg(feature = "postgres")]
+mod held;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

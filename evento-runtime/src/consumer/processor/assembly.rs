@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::grouping::Groups;
 use super::parking::Parking;
 use super::timers::Timers;
-use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, start};
+use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, stall, start};
 use crate::cluster::HeldLease;
 use crate::consumer::attempt::Caller;
 use crate::consumer::command::Commands;
@@ -132,6 +132,7 @@ impl ConsumerProcessor {
             store_error: None,
             pinned: start::PinnedWarning::default(),
             told: outcome::DeadLettersTold::default(),
+            standing: stall::Standing::default(),
         }
     }
 }

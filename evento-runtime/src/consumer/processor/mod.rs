@@ -10,6 +10,7 @@ mod outcome;
 mod parking;
 mod redrive;
 mod show;
+mod stall;
 mod start;
 mod stop;
 mod timeout;
@@ -206,6 +207,7 @@ pub struct ConsumerProcessor {
     completed: BTreeSet<Position>,
     pinned: start::PinnedWarning,
     told: outcome::DeadLettersTold,
+    standing: stall::Standing,
 }
 
 /// What the loop woke up for.
@@ -330,6 +332,7 @@ impl ConsumerProcessor {
             self.next_limit(),
             self.next_marking(),
             self.next_parked_look(),
+            self.standing.due(),
         ]
         .into_iter()
         .flatten()

@@ -22,9 +22,12 @@ impl ConsumerProcessor {
         let oldest = self.log.oldest().and_then(|number| self.deliveries.get(&number));
         let oldest_recorded_at = oldest.map(|delivery| delivery.event.recorded_at);
         let exposure = self.exposure();
+        let held_by = reason.as_ref().and_then(|reason| self.held_by(reason));
+        self.standing.note(&self.plan.id, reason.as_ref(), held_by.as_ref());
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
             status.reason = reason;
+            status.held_by = held_by;
             status.watermark = self.log.watermark().cloned();
             status.reach = self.log.reach().cloned();
             status.read_to = self.log.read_to().cloned();
@@ -93,6 +96,9 @@ impl ConsumerProcessor {
         if self.in_flight == 0 && (!self.retries.is_empty() || self.transient_streak > 0) {
             return Some(StallReason::BackingOff);
         }
-        (self.deliveries.is_empty() && self.feed.is_at_head()).then_some(StallReason::CaughtUp)
+        if !(self.deliveries.is_empty() && self.feed.is_at_head()) {
+            return None;
+        }
+        Some(self.feed.held().map_or(StallReason::CaughtUp, |held| StallReason::GapHold { held }))
     }
 }

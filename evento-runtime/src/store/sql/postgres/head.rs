@@ -10,9 +10,12 @@ use super::gap::{Gap, Head, Island, Next};
 use super::server::PostgresServer;
 use crate::clock::monotonic;
 use crate::error::StoreError;
+use crate::source::Held;
+use crate::source::sql::position_of;
 use crate::store::sql::names::Names;
 use crate::store::sql::server::{Inner, Server as _, Wrap};
 use crate::store::sql::session::{Session, Value};
+use crate::sync::{Mutex, lock};
 
 /// Rows looked at in one go.
 const AT_ONCE: i64 = 10_000;
@@ -38,8 +41,7 @@ const NEXT_ID: &str = "SELECT pg_current_xact_id()::text::bigint";
 /// Every transaction that has written to the log and has not ended: it holds this lock from before its first number is
 /// taken until after its rows can be seen.
 const WRITERS: &str = "SELECT l.virtualtransaction, coalesce('process ' || l.pid, 'a prepared transaction'), \
-     coalesce(nullif(a.application_name, ''), 'unnamed'), coalesce(a.state, 'unknown'), \
-     coalesce(extract(epoch FROM clock_timestamp() - a.xact_start)::bigint, 0) \
+     nullif(a.application_name, ''), a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::bigint \
      FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid \
      WHERE l.locktype = 'relation' AND l.relation = '@event'::regclass AND l.mode = 'RowExclusiveLock' \
      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -62,6 +64,8 @@ pub(super) struct Tracker {
     asked: AtomicU64,
     state: Arc<AsyncMutex<State>>,
     waits: AtomicBool,
+    /// As the last look has left it.
+    gap: Mutex<Option<Gap>>,
 }
 
 #[derive(Default)]
@@ -91,6 +95,13 @@ impl Tracker {
     pub(super) fn safe(&self) -> i64 {
         self.safe.load(Ordering::Acquire)
     }
+
+    /// What has held the head for long enough to be told of: holes of a moment are everywhere.
+    pub(super) fn held(&self) -> Option<Held> {
+        let gap = lock(&self.gap);
+        let gap = gap.as_ref().filter(|gap| monotonic().saturating_duration_since(gap.since) >= TELLING)?;
+        Some(Held::new(position_of(gap.from)?, gap.sessions.clone()))
+    }
 }
 
 /// The safe head, looked for after this was called.
@@ -108,6 +119,7 @@ pub(super) async fn refresh(inner: &Arc<Inner<PostgresServer>>) -> Result<i64, S
             look(&mut state, server, &mut *server.session(connection)).await?;
             server.tracker.safe.store(state.head.safe(), Ordering::Release);
             server.tracker.waits.store(state.waits, Ordering::Relaxed);
+            *lock(&server.tracker.gap) = gap_of(&state);
             state.answered = state.answered.max(answers);
             Ok::<_, StoreError>(state.head.safe())
         })
@@ -148,8 +160,9 @@ async fn look(state: &mut State, server: &PostgresServer, session: &mut dyn Sess
             Next::Fence(upto) => fence(state, server, session, upto).await?,
             Next::Wait => {
                 // Something runs with an older id. Perhaps it has nothing to do with this log.
-                let now = writers(server, session).await?;
-                state.writers.retain(|writer| now.iter().any(|now| now.transaction == writer.transaction));
+                let mut now = writers(server, session).await?;
+                now.retain(|now| state.writers.iter().any(|writer| now.transaction == writer.transaction));
+                state.writers = now;
                 proved = state.writers.is_empty();
                 if !proved {
                     state.waits = true;
@@ -179,11 +192,19 @@ async fn fence(
 async fn writers(server: &PostgresServer, session: &mut dyn Session) -> Result<Vec<Writer>, StoreError> {
     let mut writers = Vec::new();
     for row in session.fetch(server.head_sql.writers, &[]).await? {
-        let (who, application, what, seconds) = (row.text(1)?, row.text(2)?, row.text(3)?, row.int(4)?);
-        let description = format!("{who} ({application}, {what}, in its transaction since {seconds} s)");
+        let description = describe(row.text(1)?, row.opt_text(2)?, row.opt_text(3)?, row.opt_int(4)?);
         writers.push(Writer { transaction: row.text(0)?.to_owned(), description });
     }
     Ok(writers)
+}
+
+/// `process 4711 (psql, idle in transaction, begun 40 s ago)`. What another user's session does is not for everybody.
+fn describe(who: &str, application: Option<&str>, state: Option<&str>, seconds: Option<i64>) -> String {
+    let application = application.unwrap_or("unnamed");
+    match (state, seconds) {
+        (Some(state), Some(seconds)) => format!("{who} ({application}, {state}, begun {seconds} s ago)"),
+        _ => format!("{who} ({application}; the right pg_read_all_stats would show more)"),
+    }
 }
 
 async fn next_id(session: &mut dyn Session) -> Result<u64, StoreError> {

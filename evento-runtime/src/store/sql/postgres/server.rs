@@ -16,7 +16,7 @@ use crate::event::StoredEvent;
 use crate::identity::ContextPattern;
 use crate::source::sql::position_of;
 use crate::source::sql::postgres::{AppendSql, INNER, Page, PageSql, Savepoint, append_in, read_exact};
-use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits};
+use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held};
 use crate::store::sql::names::Names;
 use crate::store::sql::server::{CONNECTING, Inner, Server, ServerStatements, Wrap, rendered};
 use crate::store::sql::session::{Session, Value};
@@ -211,6 +211,10 @@ impl Server for PostgresServer {
         });
         // Who is not told looks by itself.
         tell.await.ok();
+    }
+
+    fn held(&self) -> Option<Held> {
+        self.tracker.held()
     }
 
     fn is_restless(&self) -> bool {

@@ -28,7 +28,7 @@ use async_trait::async_trait;
 use super::session::Session;
 use super::statements::Statements;
 use crate::error::{AppendError, StoreError};
-use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits};
+use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held};
 
 /// Connecting to a server takes this long at most.
 pub(crate) const CONNECTING: Duration = Duration::from_secs(10);
@@ -99,6 +99,11 @@ pub(crate) trait Server: Send + Sync + Sized + 'static {
 
     /// Tells other processes that something was appended.
     async fn notify(inner: &Arc<Inner<Self>>);
+
+    /// What holds the log, if something does.
+    fn held(&self) -> Option<Held> {
+        None
+    }
 
     /// Whether something may appear soon without anybody telling: look again at once.
     fn is_restless(&self) -> bool {

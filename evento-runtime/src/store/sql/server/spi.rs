@@ -15,7 +15,7 @@ use crate::source::Expected;
 use crate::source::sql::known::emitting;
 use crate::source::sql::{number_of, position_of};
 use crate::source::{
-    Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck,
+    Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, Held, LogId, PositionCheck,
     foreign_position,
 };
 use crate::store::LetterFilter;
@@ -108,6 +108,10 @@ impl<S: Server> EventSource for Spi<S> {
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError> {
         // Not the head: that may wait for a hole which the checkpoint has passed already.
         Ok(PositionCheck::of_number(position, position_of(S::last(&self.0).await?).as_ref()))
+    }
+
+    fn held(&self) -> Option<Held> {
+        self.0.server.held()
     }
 
     fn wake(&self) -> watch::Receiver<u64> {
