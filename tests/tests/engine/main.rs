@@ -33,6 +33,7 @@ mod resets;
 mod sagas;
 mod saturation;
 mod scripted;
+mod standing;
 mod steered;
 mod stop;
 mod telemetry;
