@@ -24,6 +24,8 @@ mod gaps;
 mod groups;
 #[cfg(feature = "postgres")]
 mod held;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod idle;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

@@ -28,7 +28,8 @@ pub(in crate::store::sql) fn class(error: &sqlx::Error) -> Option<ErrorClass> {
         kind_of_code(&code),
         StoreErrorKind::Connection | StoreErrorKind::Busy | StoreErrorKind::Full | StoreErrorKind::ReadOnly
     );
-    transient.then_some(ErrorClass::Transient)
+    // A transaction that idles for too long does so every time.
+    (transient && code != "25P03").then_some(ErrorClass::Transient)
 }
 
 /// Whether a row was there already, and by which index.

@@ -1,7 +1,7 @@
 //! Transactions for handlers, each on a connection that nobody else has meanwhile.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use sqlx_core::sql_str::SqlSafeStr as _;
@@ -10,7 +10,7 @@ use sqlx_core::transaction::TransactionManager as _;
 use super::pool::Taken;
 use super::spi::Spi;
 use super::{Inner, Server, Wrap};
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::{Clock as _, SystemClock, monotonic};
 use crate::deps::Need;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
@@ -23,6 +23,9 @@ use crate::store::{Database, Lease, OpenTransaction, Settlement, TransactionStor
 /// How long undoing a transaction is waited for; a statement that was given up may still run. Then the connection is
 /// closed, and the server undoes it.
 const UNDOING: Duration = Duration::from_secs(5);
+
+/// The servers end a transaction that does nothing for so long, so that a process that has stopped holds nobody up.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// What sqlx begins and ends transactions with: it has to know of them, or a `begin` of the handler's would not be a
 /// savepoint within.
@@ -55,6 +58,7 @@ pub(crate) struct ServerTransaction<S: Server> {
     inner: Arc<Inner<S>>,
     taken: Taken<S>,
     stage: Stage,
+    began: Instant,
     /// A consumer that was not known before, to be remembered after the commit.
     found: Option<(ConsumerId, i64)>,
     emits: bool,
@@ -78,7 +82,7 @@ impl<S: Transacting> ServerTransaction<S> {
             })
         });
         let taken = taken.await?;
-        Ok(Self { inner: Arc::clone(inner), taken, stage: Stage::Open, found: None, emits: false })
+        Ok(Self { inner: Arc::clone(inner), taken, stage: Stage::Open, began: monotonic(), found: None, emits: false })
     }
 
     pub(crate) const fn connection(&self) -> &S::Connection {
@@ -98,10 +102,15 @@ impl<S: Transacting> ServerTransaction<S> {
         if Manager::<S>::get_transaction_depth(&self.taken.connection) != 1 {
             return Err(self.aborted("a transaction within it was neither committed nor rolled back"));
         }
-        if self.inner.server.is_marked(&mut self.taken.connection).await? {
-            return Ok(());
+        match self.inner.server.is_marked(&mut self.taken.connection).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.aborted("it has ended already: by a statement of the handler, or by the server")),
+            // Perhaps a network that failed; but a handler that idles does so every time, and would be run for ever.
+            Err(error) if error.kind() == StoreErrorKind::Connection && self.began.elapsed() >= IDLE => Err(self
+                .aborted("the server has ended it, as it does after 10 s without a statement; do other work before or after it")
+                .caused_by(error)),
+            Err(error) => Err(error),
         }
-        Err(self.aborted("it has ended already: by a statement of the handler, or by the server"))
     }
 
     pub(crate) async fn settle(&mut self, lease: &Lease, settlement: &Settlement) -> Result<(), StoreError> {
