@@ -67,20 +67,26 @@ fn takes(context: &str) -> Duration {
     Duration::from_millis(context.split_once('-').unwrap().1.parse().unwrap())
 }
 
-/// The least that anybody got of its equal share in any second: of the time that permits were out; or of the starts,
-/// where there are fewer permits than consumers.
+/// The least that anybody got of its equal share in any second, of the time that permits were out. With fewer permits
+/// than consumers nobody can hold one all the time: there a share of the starts will do as well.
 fn least_share(runs: &Runs, consumers: usize, permits: usize, seconds: u32) -> f64 {
-    let within = |from: Duration, (_, at, takes): &(usize, Duration, Duration)| {
-        if permits < consumers {
-            return f64::from(u8::from(*at >= from && *at < from + SECOND));
-        }
+    let time = |from: Duration, (_, at, takes): &(usize, Duration, Duration)| {
         (*at + *takes).min(from + SECOND).saturating_sub((*at).max(from)).as_secs_f64()
     };
-    let in_second = |second: u32| {
+    let start = |from: Duration, (_, at, _): &(usize, Duration, Duration)| {
+        f64::from(u8::from(*at >= from && *at < from + SECOND))
+    };
+    let shares = |second: u32, of: &dyn Fn(Duration, &(usize, Duration, Duration)) -> f64| {
         let mut got = vec![0.0; consumers];
-        runs.iter().for_each(|run| got[run.0] += within(SECOND * second, run));
+        runs.iter().for_each(|run| got[run.0] += of(SECOND * second, run));
         let equal = got.iter().sum::<f64>() / consumers as f64;
-        got.into_iter().fold(f64::INFINITY, f64::min) / equal
+        got.into_iter().map(|got| got / equal).collect::<Vec<f64>>()
+    };
+    let in_second = |second: u32| {
+        let (times, starts) = (shares(second, &time), shares(second, &start));
+        let best =
+            times.into_iter().zip(starts).map(|(time, start)| if permits < consumers { time.max(start) } else { time });
+        best.fold(f64::INFINITY, f64::min)
     };
     (0..seconds).map(in_second).fold(f64::INFINITY, f64::min)
 }

@@ -66,10 +66,7 @@ async fn a_consumer_says_which_session_holds_it() {
     assert_eq!((seen.at.as_u64(), seen_plain.at.as_u64()), (Some(2), Some(2)));
     let begun = format!("process {pid} (nightly report, idle in transaction, begun ");
     assert!(matches!(&seen.by[..], [one] if one.starts_with(&begun)), "{seen}");
-    assert_eq!(
-        seen_plain.by,
-        [format!("process {pid} (nightly report; the right pg_read_all_stats would show more)")]
-    );
+    assert_eq!(seen_plain.by, [format!("process {pid} (nightly report; the right pg_read_all_stats would show more)")]);
     run(&mut slow, "COMMIT").await;
     for running in [&running, &beside] {
         let mut status = running.supervisor().status_cells().remove(0).subscribe();

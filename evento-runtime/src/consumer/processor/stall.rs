@@ -55,9 +55,11 @@ impl ConsumerProcessor {
     pub(super) fn held_by(&self, reason: &StallReason) -> Option<HeldBy> {
         let number = match reason {
             StallReason::BackingOff => self.retries.first().map(|(_, number)| *number),
-            StallReason::HandlerOverTime { position, .. } => {
-                self.deliveries.iter().find(|(_, delivery)| delivery.event.position == *position).map(|(number, _)| *number)
-            }
+            StallReason::HandlerOverTime { position, .. } => self
+                .deliveries
+                .iter()
+                .find(|(_, delivery)| delivery.event.position == *position)
+                .map(|(number, _)| *number),
             StallReason::WindowFull
             | StallReason::NoPermit { .. }
             | StallReason::RateLimited { .. }
