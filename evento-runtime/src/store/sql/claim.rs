@@ -76,7 +76,10 @@ pub(crate) async fn find(
     Ok(events.iter().filter_map(|event| Some((*event, found.remove(event)?))).collect())
 }
 
-/// Deletes by a statement that takes an age and a bundle; answers how many rows.
+/// How many rows a sweep deletes at once: one write of all that has come together would hold others up.
+pub(crate) const SWEPT: u64 = 1_000;
+
+/// Deletes at most [`SWEPT`] rows by a statement that takes an age and a bundle; answers how many.
 pub(crate) async fn sweep(
     session: &mut dyn Session,
     statement: &'static str,

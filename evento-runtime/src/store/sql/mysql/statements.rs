@@ -262,7 +262,13 @@ pub(crate) static SQL: Statements = Statements {
             " AND id > ? AND ended_at IS NULL ORDER BY id LIMIT ?) AS s LEFT JOIN @saga_association AS a \
              ON a.consumer = s.consumer AND a.saga = s.id ORDER BY s.id"
         ),
-        sweep: concat!("DELETE FROM @saga WHERE ended_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
+        sweep: concat!(
+            "DELETE FROM @saga WHERE ended_at <= ",
+            now!(),
+            " - ? AND consumer IN ",
+            of_bundle!(),
+            " LIMIT 1000"
+        ),
         forget: concat!("DELETE FROM @saga WHERE consumer IN ", of_version!()),
         forget_associations: concat!("DELETE FROM @saga_association WHERE consumer IN ", of_version!()),
     },
@@ -309,7 +315,13 @@ pub(crate) static SQL: Statements = Statements {
             "?",
             ")"
         ),
-        sweep: concat!("DELETE FROM @claim WHERE ends_at <= ", now!(), " - ? AND consumer IN ", of_bundle!()),
+        sweep: concat!(
+            "DELETE FROM @claim WHERE ends_at <= ",
+            now!(),
+            " - ? AND consumer IN ",
+            of_bundle!(),
+            " LIMIT 1000"
+        ),
         forget: concat!("DELETE FROM @claim WHERE consumer IN ", of_version!()),
     },
 

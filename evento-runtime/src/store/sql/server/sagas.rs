@@ -21,12 +21,19 @@ impl<S: Server> Spi<S> {
         age: Duration,
     ) -> Result<u64, StoreError> {
         self.0.check_open()?;
-        let bundle = bundle.to_owned();
-        let sweep = self.0.writers.run(Wrap::Bare, move |server, connection| {
-            let statement = statement(server.sql());
-            Box::pin(async move { claim::sweep(&mut *server.session(connection), statement, &bundle, age).await })
-        });
-        sweep.await
+        let mut swept = 0;
+        loop {
+            let bundle = bundle.to_owned();
+            let sweep = self.0.writers.run(Wrap::Bare, move |server, connection| {
+                let statement = statement(server.sql());
+                Box::pin(async move { claim::sweep(&mut *server.session(connection), statement, &bundle, age).await })
+            });
+            let rows = sweep.await?;
+            swept += rows;
+            if rows < claim::SWEPT {
+                return Ok(swept);
+            }
+        }
     }
 }
 

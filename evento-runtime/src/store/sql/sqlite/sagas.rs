@@ -14,11 +14,18 @@ use crate::store::{Association, ClaimState, DedupeStore, SagaFound, SagaId, Saga
 impl SqliteStore {
     async fn sweep(&self, statement: &'static str, bundle: &str, age: Duration) -> Result<u64, StoreError> {
         self.inner.check_open()?;
-        let bundle = bundle.to_owned();
-        let work = group::write(&self.inner.shared, move |session| {
-            Box::pin(async move { claim::sweep(session, statement, &bundle, age).await })
-        });
-        work.await
+        let mut swept = 0;
+        loop {
+            let bundle = bundle.to_owned();
+            let work = group::write(&self.inner.shared, move |session| {
+                Box::pin(async move { claim::sweep(session, statement, &bundle, age).await })
+            });
+            let rows = work.await?;
+            swept += rows;
+            if rows < claim::SWEPT {
+                return Ok(swept);
+            }
+        }
     }
 }
 

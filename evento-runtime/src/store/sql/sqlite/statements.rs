@@ -251,7 +251,13 @@ pub(crate) static SQL: Statements = Statements {
             " AND id > ? AND ended_at IS NULL ORDER BY id LIMIT ?) AS s LEFT JOIN evento_saga_association AS a \
              ON a.consumer = s.consumer AND a.saga = s.id ORDER BY s.id"
         ),
-        sweep: concat!("DELETE FROM evento_saga WHERE ended_at <= ", micros!(), " - ? AND consumer IN ", of_bundle!()),
+        sweep: concat!(
+            "DELETE FROM evento_saga WHERE (consumer, id) IN (SELECT consumer, id FROM evento_saga WHERE ended_at <= ",
+            micros!(),
+            " - ? AND consumer IN ",
+            of_bundle!(),
+            " LIMIT 1000)"
+        ),
         forget: concat!("DELETE FROM evento_saga WHERE consumer IN ", of_version!()),
         forget_associations: concat!("DELETE FROM evento_saga_association WHERE consumer IN ", of_version!()),
     },
@@ -302,7 +308,13 @@ pub(crate) static SQL: Statements = Statements {
             "?",
             ")"
         ),
-        sweep: concat!("DELETE FROM evento_claim WHERE ends_at <= ", micros!(), " - ? AND consumer IN ", of_bundle!()),
+        sweep: concat!(
+            "DELETE FROM evento_claim WHERE (consumer, event) IN (SELECT consumer, event FROM evento_claim WHERE ends_at <= ",
+            micros!(),
+            " - ? AND consumer IN ",
+            of_bundle!(),
+            " LIMIT 1000)"
+        ),
         forget: concat!("DELETE FROM evento_claim WHERE consumer IN ", of_version!()),
     },
 
