@@ -207,6 +207,11 @@ impl Settler {
         self.write.is_some()
     }
 
+    /// Whether claims are to be stored, or renewed.
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.notes.claimed.is_empty()
+    }
+
     /// Whether something waits for the next write.
     pub(crate) fn has_parts(&self) -> bool {
         !self.parts.is_empty()

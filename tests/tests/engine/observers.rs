@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evento_runtime::AdminError;
+use evento_runtime::cluster::LeaseRenewal;
 use evento_runtime::consumer::{SeekTo, StallReason};
 use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::prelude::*;
 use evento_runtime::source::{EventFilter, FetchLimits};
 use evento_runtime::store::{ClaimState, Claims, LetterFilter, Settlement, StoreConfig};
 use evento_runtime::{BundleBuilder, Running};
+use tokio::sync::Semaphore;
 
+use crate::reported::parts::{gated, log};
 use crate::scripted::{Call, Journal, Made, MemoryStore, Script, append, bundle, settled, stop, tasks};
 
 /// An observer in its own loop.
@@ -210,4 +213,25 @@ async fn an_observer_told_to_go_back_handles_again_what_it_has_handled() {
     consumer.seek_keeping(SeekTo::Start).await.unwrap();
     evento_tests::eventually("all again", || journal.len() == 10).await;
     stop(running).await;
+}
+
+/// A stop that waits for a handler renews what that has claimed: nobody else begins with it meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_renewed_while_a_stop_waits_for_its_handler() {
+    let store = MemoryStore::new();
+    let (journal, gate) = (Journal::default(), Arc::new(Semaphore::new(0)));
+    let builder = bundle(&store).component(Quiet(gated(&journal, &gate))).claim_expiry(Duration::from_secs(3));
+    let running = begun(builder.lease_renewal(LeaseRenewal::Runtime)).await;
+    append(&store, [1], 0).await;
+    evento_tests::eventually("it runs", || journal.len() == 1).await;
+    let stopping = tokio::spawn(running.stop(Duration::from_secs(60)));
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let id = log(&store.store()).await[0].id;
+        let claims = store.store().stores.claims.claims(&id("Quiet"), &[id]).await.unwrap();
+        assert!(matches!(&claims[..], [(_, ClaimState::Held { remaining, .. })] if !remaining.is_zero()), "{claims:?}");
+    }
+    gate.add_permits(1);
+    stopping.await.unwrap().unwrap();
+    assert_eq!(journal.len(), 1);
 }

@@ -24,6 +24,9 @@ impl ConsumerProcessor {
         if !self.is_owner() {
             if self.in_flight == 0 && self.has_final_news() {
                 self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
+            } else if self.in_flight > 0 && self.settler.has_claims() {
+                // What still runs is not for others yet, however long it takes.
+                self.begin_write(self.log.checkpoint(&self.settler.waiting()));
             }
             return;
         }
