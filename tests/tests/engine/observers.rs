@@ -227,8 +227,8 @@ async fn a_claim_is_renewed_while_a_stop_waits_for_its_handler() {
     let stopping = tokio::spawn(running.stop(Duration::from_secs(60)));
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let id = log(&store.store()).await[0].id;
-        let claims = store.store().stores.claims.claims(&id("Quiet"), &[id]).await.unwrap();
+        let event = log(&store.store()).await[0].id;
+        let claims = store.store().stores.claims.claims(&id("Quiet"), &[event]).await.unwrap();
         assert!(matches!(&claims[..], [(_, ClaimState::Held { remaining, .. })] if !remaining.is_zero()), "{claims:?}");
     }
     gate.add_permits(1);
