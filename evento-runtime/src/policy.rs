@@ -162,6 +162,12 @@ impl RetryPlan {
         self.spent > 0
     }
 
+    /// One whose process has ended so many times while it ran.
+    #[must_use]
+    pub const fn after(made: u32) -> Self {
+        Self { made, spent: 0, transient: 0 }
+    }
+
     /// Notes a failure and decides. `asked` is a delay the handler asked for itself.
     #[must_use]
     pub fn failed(
@@ -213,6 +219,9 @@ pub struct LoopSettings {
     pub checkpoint_every: usize,
     /// … or after this time, whichever comes first. Default 100 ms.
     pub checkpoint_interval: Duration,
+    /// An event that is known to have been running at so many ends of the process in a row, none of them a stop, is
+    /// given to the dead letters instead of being tried again. Default 3; 0 tries it for ever.
+    pub unclean_ends: u32,
     /// How long a delivery waits for a permit before it counts as rejected. Default 5 s.
     pub admission_wait: Duration,
     /// Events of one key that may queue behind one that was given up, which counts as the first. Later ones wait unbegun
@@ -237,6 +246,7 @@ impl Default for LoopSettings {
             window: 1_024,
             checkpoint_every: 256,
             checkpoint_interval: Duration::from_millis(100),
+            unclean_ends: 3,
             admission_wait: Duration::from_secs(5),
             parked_queue: 1_024,
             claim_expiry: Duration::from_secs(5 * 60),

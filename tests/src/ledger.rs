@@ -12,8 +12,8 @@ use evento_runtime::deps::Need;
 use evento_runtime::error::{StoreError, StoreErrorKind};
 use evento_runtime::identity::ConsumerId;
 use evento_runtime::store::{
-    ConsumerState, ConsumerStateStore, Database, Lease, MemoryStore, OpenTransaction, Settlement, Store, StoreConfig,
-    Stores, TransactionStore,
+    ConsumerState, ConsumerStateStore, Database, Lease, MemoryStore, OpenTransaction, RecordedAttempt, Settlement,
+    Store, StoreConfig, Stores, TransactionStore,
 };
 use evento_runtime::{Position, deps::Deps};
 use futures_util::FutureExt as _;
@@ -235,6 +235,10 @@ impl ConsumerStateStore for Book {
             completed.retain(|position| !forget && !covered.contains(position));
         }
         Ok(())
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.state.attempts(consumer).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

@@ -87,7 +87,7 @@ impl Prefix {
 impl Drop for Prefix {
     fn drop(&mut self) {
         use sqlx::Connection as _;
-        const TABLES: [&str; 17] = [
+        const TABLES: [&str; 19] = [
             "command",
             "audit",
             "instance",
@@ -104,6 +104,8 @@ impl Drop for Prefix {
             "saga_timer",
             "claim",
             "completion",
+            "ownership",
+            "attempt",
             // Of the tests themselves.
             "effects",
         ];

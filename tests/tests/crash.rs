@@ -204,6 +204,28 @@ async fn a_process_that_dies_inside_the_sequential_handler_loses_nothing() {
     assert_eq!(ask(&db, DIFFERENT).await, 0);
 }
 
+/// What ran at the first end is not known, at the next three it is: then it is given up, and everything else is
+/// handled. Without a count that survives the process it would end every one.
+#[tokio::test]
+async fn an_event_that_ends_the_process_again_and_again_is_given_up() {
+    for (scenario, handled) in [("poison", lost!("parallel")), ("poison-in-order", lost!("sequential"))] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = folder.path().join("poison.db");
+        for run in 0..4 {
+            let append = if run == 0 { 200 } else { 0 };
+            let round = Run::of(scenario, &db).set("RUN", run).set("APPEND", append).set("DIE_AT", 120);
+            assert!(!round.spawn().wait().unwrap().success(), "{scenario}: run {run} has passed it");
+        }
+        assert_eq!(Run::of(scenario, &db).set("RUN", 4).set("DIE_AT", 120).drain(), 1, "{scenario}");
+        let the_one = "SELECT COUNT(*) FROM evento_dead_letter WHERE class = 'permanent' AND attempts = 3 \
+                       AND position = x'0000000000000078' AND error LIKE '%3 times in a row%'";
+        assert_eq!((ask(&db, the_one).await, ask(&db, DEAD).await), (1, 1), "{scenario}");
+        assert_eq!((ask(&db, handled).await, ask(&db, EVENTS).await), (1, 200), "{scenario}: all but that one");
+        let left = "SELECT (SELECT COUNT(*) FROM evento_attempt) + (SELECT COUNT(*) FROM evento_ownership)";
+        assert_eq!(ask(&db, left).await, 0, "{scenario}: a clean stop leaves no record");
+    }
+}
+
 #[tokio::test]
 async fn sagas_and_observers_lose_nothing_and_a_saga_applies_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();

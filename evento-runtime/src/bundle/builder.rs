@@ -298,6 +298,16 @@ impl BundleBuilder {
         self
     }
 
+    /// An event that is known to have been running at so many ends of the process in a row, none of them a stop, is
+    /// given to the dead letters instead of being tried again. What was running at the first end is not known; after it,
+    /// attempts of events that may have been are recorded before they begin. A process that always stops pays nothing.
+    /// Default 3; 0 tries such an event for ever.
+    #[track_caller]
+    pub fn unclean_ends(mut self, ends: u32) -> Self {
+        self.defaults.unclean_ends = Some((ends, here()));
+        self
+    }
+
     /// How long an event waits for a permit of its executor before that counts as rejected; it stays where it is
     /// and is offered again. Default 5 s.
     #[track_caller]

@@ -219,6 +219,7 @@ impl Plan {
                 Entry::new("page", &sizes.page, number),
                 Entry::new("look_ahead", &sizes.look_ahead, number),
                 Entry::new("look_ahead_bytes", &sizes.look_ahead_bytes, number),
+                Entry::new("unclean_ends", &sizes.unclean_ends, |ends| (*ends).into()),
                 Entry::new("admission_wait", &sizes.admission_wait, shown),
                 Entry::new("parked_queue", &sizes.parked_queue, number),
                 Entry::new("claim_expiry", &sizes.claim_expiry, shown),

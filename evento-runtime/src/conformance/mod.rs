@@ -19,6 +19,7 @@
 )]
 
 pub mod admin;
+pub mod attempts;
 pub mod claims;
 pub mod dead_letters;
 pub mod lock;
@@ -75,7 +76,7 @@ impl Fixture {
 /// One case: the SPI and its own name, and what it does.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `log`, `state`, `lock`, `dead_letters`, `parked`, `sagas`, `timers`, `claims`, `admin`, `transactions`.
+    /// `log`, `state`, `attempts`, `lock`, `dead_letters`, `parked`, `sagas`, `timers`, `claims`, `admin`, `transactions`.
     pub spi: &'static str,
     /// What it shows.
     pub name: &'static str,
@@ -183,6 +184,11 @@ macro_rules! __conformance_list {
                 consumers_are_told_apart_byte_by_byte,
                 on_start_is_shared_by_the_contexts_of_a_version,
                 forgotten_is_gone_but_for_the_epoch,
+            }
+            attempts {
+                ownerships_are_counted_until_one_ends,
+                recorded_attempts_come_back,
+                recorded_attempts_are_forgotten,
             }
             lock {
                 one_owner_at_a_time,

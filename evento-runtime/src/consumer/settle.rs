@@ -14,7 +14,8 @@ use crate::event::{EventId, Position};
 use crate::policy::RetryPolicy;
 use crate::source::PreparedEvent;
 use crate::store::{
-    Checkpoint, Claims, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, ParkedKey, ParkedWish, Settlement,
+    Checkpoint, Claims, ConsumerStateStore, DeadLetter, ErrorHistory, Lease, OwnershipMark, ParkedKey, ParkedWish,
+    RecordedAttempt, Settlement,
 };
 use crate::task::Tasks;
 
@@ -29,6 +30,7 @@ struct Write {
     checkpoint: Checkpoint,
     parts: Parts,
     notes: Notes,
+    ends: bool,
 }
 
 /// What a settlement writes for a delivery, beside the checkpoint that passes it.
@@ -57,6 +59,9 @@ struct Notes {
     fired: Vec<PreparedEvent>,
     /// Completed in transactions of their own, and covered by the checkpoint of the next write.
     completed: Vec<Position>,
+    /// Recorded attempts that change; and the deliveries that begin once theirs is stored.
+    attempts: BTreeMap<Position, u32>,
+    recorded: Vec<DeliveryNo>,
 }
 
 impl Notes {
@@ -67,6 +72,7 @@ impl Notes {
             && self.wishes.is_empty()
             && self.fired.is_empty()
             && self.completed.is_empty()
+            && self.attempts.is_empty()
     }
 
     /// Puts back what was not stored, before what came since.
@@ -77,7 +83,14 @@ impl Notes {
         failed.wishes.append(&mut self.wishes);
         failed.fired.append(&mut self.fired);
         failed.completed.append(&mut self.completed);
+        failed.attempts.append(&mut self.attempts);
+        failed.recorded.append(&mut self.recorded);
         *self = failed;
+    }
+
+    fn attempts(&self) -> Vec<RecordedAttempt> {
+        let each = self.attempts.iter();
+        each.map(|(position, attempts)| RecordedAttempt { position: position.clone(), attempts: *attempts }).collect()
     }
 
     fn claims(&self, expiry: Duration) -> Claims {
@@ -102,6 +115,10 @@ pub(crate) enum Settled {
         claimed: Vec<DeliveryNo>,
         /// Whether timers were fired.
         fired: bool,
+        /// Their attempts are recorded.
+        recorded: Vec<DeliveryNo>,
+        /// Whether the end of the ownership is.
+        ends: bool,
     },
     /// Refused, or its outcome is unknown. What it held is kept and written again after a pause.
     Failed(StoreError),
@@ -193,6 +210,17 @@ impl Settler {
         self.notes.completed.push(position);
     }
 
+    /// This delivery begins once its attempt is recorded.
+    pub(crate) fn record(&mut self, number: DeliveryNo, attempt: RecordedAttempt) {
+        self.note_attempt(attempt);
+        self.notes.recorded.push(number);
+    }
+
+    /// What is recorded changes with the next write.
+    pub(crate) fn note_attempt(&mut self, attempt: RecordedAttempt) {
+        self.notes.attempts.insert(attempt.position, attempt.attempts);
+    }
+
     /// The deliveries that the next write settles.
     pub(crate) fn waiting(&self) -> BTreeSet<DeliveryNo> {
         self.parts.keys().copied().collect()
@@ -218,6 +246,7 @@ impl Settler {
             || !self.notes.claimed.is_empty()
             || !self.notes.wishes.is_empty()
             || !self.notes.fired.is_empty()
+            || !self.notes.recorded.is_empty()
     }
 
     /// Whether there is anything beside a checkpoint to write.
@@ -260,8 +289,9 @@ impl Settler {
         self.stored_at = self.last_write;
     }
 
-    /// Begins to write everything there is; `errors`: the failures to show, if they have changed.
-    pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark), errors: Option<ErrorHistory>) {
+    /// Begins to write everything there is; `errors`: the failures to show, if they have changed; `ends`: nothing comes
+    /// after it.
+    pub(crate) fn begin(&mut self, (checkpoint, mark): (Checkpoint, Mark), errors: Option<ErrorHistory>, ends: bool) {
         let parts = std::mem::take(&mut self.parts);
         let mut settlement = Settlement { errors, checkpoint: Some(checkpoint.clone()), ..Settlement::default() };
         for part in parts.values() {
@@ -282,11 +312,13 @@ impl Settler {
                 wishes.map(|(key, redrive)| ParkedWish { key: key.clone(), redrive: *redrive }).collect();
             settlement.fired.clone_from(&notes.fired);
             settlement.covered.clone_from(&notes.completed);
+            settlement.attempts = notes.attempts();
         }
+        settlement.ownership = ends.then_some(OwnershipMark::Ends);
         let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         let task = self.tasks.spawn(async move { store.settle(&lease, settlement).await });
         self.last_write = Instant::now();
-        self.write = Some(Write { task, mark, checkpoint, parts, notes });
+        self.write = Some(Write { task, mark, checkpoint, parts, notes, ends });
     }
 
     /// The end of the write under way. Cancel-safe: the write itself goes on, and its result stays here.
@@ -307,6 +339,8 @@ impl Settler {
                     deliveries: write.parts.into_keys().collect(),
                     claimed: write.notes.claimed.into_keys().collect(),
                     fired: !write.notes.fired.is_empty(),
+                    recorded: write.notes.recorded,
+                    ends: write.ends,
                 }
             }
             Err(error) if error.kind() == StoreErrorKind::Fenced => Settled::Fenced(error),

@@ -58,6 +58,7 @@ pub(super) async fn move_to(
         resetting: resets.then_some(true),
         replay_to: state.replay_to.max(passed).filter(|_| back),
         forget_completed: back,
+        forget_attempts: back,
         claims: Claims { forget: back && config.plan.engine.claiming().is_some(), ..Claims::default() },
         resolved,
         ..Settlement::default()

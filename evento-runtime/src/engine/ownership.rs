@@ -14,12 +14,13 @@ use crate::cluster::{HeldLease, Keeper};
 use crate::consumer::command::{Desk, Reply};
 use crate::consumer::{
     ConsumerProcessor, ConsumerStatus, Ended, Found, Happening, ProcessorConfig, SeekTo, StallReason, StopPhase,
+    Unended,
 };
 use crate::error::{AdminError, BoxError, StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::policy::{DeadLetterPolicy, RetryPolicy, StartFrom};
 use crate::source::PositionCheck;
-use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, Settlement};
+use crate::store::{Checkpoint, ConsumerLock, ConsumerState, Lease, OwnershipMark, Settlement};
 use crate::sync::{Mutex, lock};
 use crate::task::panic_fails;
 
@@ -356,7 +357,8 @@ async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState
     let id = &config.plan.id;
     // The epoch reaches the state store before anything is read there: what an earlier owner still writes is
     // either in what is read next, or refused.
-    config.state.settle(lease, Settlement::default()).await?;
+    let begins = Settlement { ownership: Some(OwnershipMark::Begins), ..Settlement::default() };
+    config.state.settle(lease, begins).await?;
     let mut state = config.state.load(id).await?;
     let head = config.source.newest().await?;
     if state.checkpoint.is_none() && config.plan.start == StartFrom::Head {
@@ -382,5 +384,9 @@ async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState
         DeadLetterPolicy::Park => config.dead_letters.parked(id).await?,
         DeadLetterPolicy::Skip => Vec::new(),
     };
-    Ok((state, Found { head, completed, parked }))
+    let unended = match state.begun {
+        0 | 1 => None,
+        _ => Some(Unended { recorded: config.state.attempts(id).await? }),
+    };
+    Ok((state, Found { head, completed, parked, unended }))
 }

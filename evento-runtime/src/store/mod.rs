@@ -1,6 +1,7 @@
 //! What the engines keep: checkpoints, ownership, dead letters. The SPIs, and the plain data that passes through them.
 
 mod admin;
+mod attempt;
 mod checkpoint;
 mod claim;
 mod dead_letter;
@@ -12,6 +13,7 @@ pub mod sql;
 mod transaction;
 
 pub use admin::{AdminStore, AuditRow, CommandAnswer, CommandRow, InstanceRow};
+pub use attempt::{OwnershipMark, RecordedAttempt};
 pub use checkpoint::{Checkpoint, CheckpointEncoding};
 pub use claim::{ClaimState, Claims, DedupeStore};
 pub(crate) use dead_letter::fit_text;
@@ -81,6 +83,14 @@ pub struct Settlement {
     pub completed: Vec<Position>,
     /// Positions of the same kind that the checkpoint covers: to be forgotten.
     pub covered: Vec<Position>,
+    /// Whether the ownership begins or ends with it; `None` for those between.
+    pub ownership: Option<OwnershipMark>,
+    /// Attempts that are about to begin, and those whose record is not needed any more. The last one of a position
+    /// counts.
+    pub attempts: Vec<RecordedAttempt>,
+    /// Forgets every recorded attempt of the consumer, before those of this settlement are written: it is to handle
+    /// events again.
+    pub forget_attempts: bool,
     /// The failures to show, whole; `None` leaves what is stored.
     pub errors: Option<ErrorHistory>,
     /// The component's `#[on_start]` hook has run for this version.
@@ -103,6 +113,9 @@ pub struct ConsumerState {
     pub epoch: Epoch,
     /// What pause sets. A consumer nobody paused is enabled.
     pub enabled: bool,
+    /// Ownerships that have [begun](OwnershipMark::Begins) since the last one that [ended](OwnershipMark::Ends). With
+    /// the one that asks counted, 2 and more say that a process ended in the middle of its work.
+    pub begun: u64,
     /// Whether the `#[on_start]` hook has run for this bundle, component and version.
     pub started: bool,
     /// Whether the `#[on_reset]` hook has to run before the next event.
@@ -119,6 +132,7 @@ impl Default for ConsumerState {
             checkpoint: None,
             epoch: Epoch(0),
             enabled: true,
+            begun: 0,
             started: false,
             resetting: false,
             replay_to: None,
@@ -192,6 +206,12 @@ pub trait ConsumerStateStore: Send + Sync + 'static {
     /// [`Connection`](crate::error::StoreErrorKind::Connection): the outcome is unknown; repeating it is harmless.
     async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError>;
 
+    /// The recorded attempts of a consumer, ascending. Asked for after an ownership that did not end.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError>;
+
     /// Pause or resume.
     ///
     /// # Errors
@@ -218,8 +238,8 @@ pub trait ConsumerStateStore: Send + Sync + 'static {
     /// The store failed.
     async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError>;
 
-    /// Drops checkpoint, flags, error history, dead letters, saga instances with their timers, claims, and completed
-    /// positions of all consumers of one component version. Answers how many consumers that were. Their epochs stay, so
+    /// Drops checkpoint, flags, error history, dead letters, saga instances with their timers, claims, completed
+    /// positions and recorded attempts of all consumers of one component version. Answers how many consumers that were. Their epochs stay, so
     /// that writes of before stay refused.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::deps::Need;
 use crate::error::StoreError;
 use crate::identity::ConsumerId;
-use crate::store::{ConsumerState, ConsumerStateStore, Lease, Settlement, Store, StoreConfig, Stores};
+use crate::store::{ConsumerState, ConsumerStateStore, Lease, RecordedAttempt, Settlement, Store, StoreConfig, Stores};
 
 /// The death of one process.
 pub(super) struct Death {
@@ -78,6 +78,10 @@ impl ConsumerStateStore for State {
             return std::future::pending().await;
         }
         self.inner.settle(lease, settlement).await
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.inner.attempts(consumer).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

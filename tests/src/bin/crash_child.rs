@@ -193,6 +193,56 @@ impl Sequential {
     }
 }
 
+/// One event ends the process whenever it is handled.
+struct Poisoned(Effects);
+
+#[projector(version = 1)]
+impl Poisoned {
+    #[inject]
+    fn new(effects: EffectsOf) -> Self {
+        Self(effects.0)
+    }
+
+    #[on_start]
+    async fn make_table(&self) -> Result<(), BoxError> {
+        self.0.make_table().await
+    }
+
+    #[event_handler(executor = "pool")]
+    async fn any(&self, event: RawEvent) -> Result<(), BoxError> {
+        poison(&event);
+        self.0.write("parallel", &event).await
+    }
+}
+
+/// The same, one event after the other.
+struct PoisonedInOrder(Effects);
+
+#[projector(version = 1)]
+impl PoisonedInOrder {
+    #[inject]
+    fn new(effects: EffectsOf) -> Self {
+        Self(effects.0)
+    }
+
+    #[on_start]
+    async fn make_table(&self) -> Result<(), BoxError> {
+        self.0.make_table().await
+    }
+
+    #[event_handler]
+    async fn any(&self, event: RawEvent) -> Result<(), BoxError> {
+        poison(&event);
+        self.0.write("sequential", &event).await
+    }
+}
+
+fn poison(event: &RawEvent) {
+    if event.position.as_u64() == setting("DIE_AT") {
+        std::process::abort();
+    }
+}
+
 fn kill_myself() -> ! {
     let me = std::process::id().to_string();
     let _ = std::process::Command::new("kill").args(["-9", &me]).status();
@@ -278,6 +328,8 @@ async fn main() -> evento_runtime::Result {
 fn scenario_of(scenario: &str, builder: BundleBuilder, settings: &Settings) -> BundleBuilder {
     let builder = builder.window(settings.window);
     let lanes = |n| -> std::sync::Arc<dyn ConsumerExecutor> { ConsumerExecutors::partitioned("pool", n) };
+    // Where a process lives for a tenth of a second, a kill hits the same innocent event several times in a row.
+    let builder = if scenario.starts_with("poison") { builder } else { builder.unclean_ends(1_000) };
     match scenario {
         "watermark" => builder.register::<Parallel>().executor(lanes(16)).checkpoint_mode(CheckpointMode::Watermark),
         "exactly" => builder.register::<Exactly>().register::<InOrder>().executor(lanes(16)),
@@ -296,6 +348,12 @@ fn scenario_of(scenario: &str, builder: BundleBuilder, settings: &Settings) -> B
             .register::<Functions>()
             .executor(lanes(16))
             .checkpoint_mode(CheckpointMode::Watermark),
+        "poison-in-order" => builder.register::<PoisonedInOrder>(),
+        "poison-on-start" => builder
+            .register::<Poisoned>()
+            .executor(ConsumerExecutors::tasks("pool", 4))
+            .checkpoint_mode(CheckpointMode::OnStart),
+        "poison" => builder.register::<Poisoned>().executor(lanes(16)).checkpoint_mode(CheckpointMode::Watermark),
         other => unreachable!("no scenario {other}"),
     }
 }

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use evento_runtime::consumer::StallReason;
 use evento_runtime::deps::Need;
 use evento_runtime::identity::ConsumerId;
-use evento_runtime::store::{ConsumerState, ConsumerStateStore, Lease, Settlement, Store, StoreConfig};
+use evento_runtime::store::{
+    ConsumerState, ConsumerStateStore, Lease, RecordedAttempt, Settlement, Store, StoreConfig,
+};
 use evento_runtime::{CheckpointMode, Flow, StoreError, StoreErrorKind};
 
 use crate::scripted::{
@@ -48,6 +50,10 @@ impl ConsumerStateStore for FaultyState {
             self.inner.settle(lease, settlement).await?;
         }
         Err(StoreError::new(self.script.kind, "faulty"))
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.inner.attempts(consumer).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

@@ -9,7 +9,9 @@ use evento_runtime::consumer::{ConsumerStatus, Happening, SeekTo, StallReason};
 use evento_runtime::engine::ConsumerEngineConfig;
 use evento_runtime::executor::{Admission, ConsumerExecutor, ExecutorStats, Permit, Work};
 use evento_runtime::identity::{ConsumerId, Epoch, OwnerId};
-use evento_runtime::store::{ConsumerLock, ConsumerState, ConsumerStateStore, Lease, LetterFilter, Settlement};
+use evento_runtime::store::{
+    ConsumerLock, ConsumerState, ConsumerStateStore, Lease, LetterFilter, RecordedAttempt, Settlement,
+};
 use evento_runtime::{AdminError, BundleBuilder, CheckpointMode, Flow, HandlerError, Running, StoreError, async_trait};
 use tokio::sync::Semaphore;
 
@@ -67,6 +69,10 @@ impl ConsumerStateStore for State {
 
     async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
         self.0.settle(lease, settlement).await
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.0.attempts(consumer).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

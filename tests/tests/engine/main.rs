@@ -36,6 +36,7 @@ mod scripted;
 mod standing;
 mod steered;
 mod stop;
+mod suspects;
 mod telemetry;
 mod told;
 mod transacted;

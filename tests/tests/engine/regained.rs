@@ -8,7 +8,7 @@ use evento_runtime::cluster::LeaseRenewal;
 use evento_runtime::error::StoreError;
 use evento_runtime::identity::ConsumerId;
 use evento_runtime::prelude::*;
-use evento_runtime::store::{ConsumerState, ConsumerStateStore, Lease, Settlement, Store, Stores};
+use evento_runtime::store::{ConsumerState, ConsumerStateStore, Lease, RecordedAttempt, Settlement, Store, Stores};
 use evento_runtime::{BundleBuilder, CheckpointMode, async_trait};
 use evento_tests::ledger::Opened;
 use tokio::sync::{Notify, Semaphore};
@@ -94,6 +94,10 @@ impl ConsumerStateStore for Gated {
             self.gate.notified().await;
         }
         self.state.settle(lease, settlement).await
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.state.attempts(consumer).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

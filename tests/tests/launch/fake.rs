@@ -14,8 +14,8 @@ use evento_runtime::source::{
 };
 use evento_runtime::store::{
     Association, Checkpoint, ClaimState, CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue,
-    DedupeStore, Lease, LetterFilter, MemoryStore, ParkedRow, SagaFound, SagaId, SagaInstance, SagaStateStore,
-    Settlement, Store, StoreConfig, StoredDeadLetter, Stores, Timer,
+    DedupeStore, Lease, LetterFilter, MemoryStore, ParkedRow, RecordedAttempt, SagaFound, SagaId, SagaInstance,
+    SagaStateStore, Settlement, Store, StoreConfig, StoredDeadLetter, Stores, Timer,
 };
 use tokio::sync::watch;
 
@@ -168,6 +168,10 @@ impl ConsumerStateStore for Fake {
 
     async fn settle(&self, _: &Lease, _: Settlement) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn attempts(&self, _: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn set_enabled(&self, _: &ConsumerId, _: bool) -> Result<(), StoreError> {

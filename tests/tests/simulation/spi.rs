@@ -12,8 +12,8 @@ use evento_runtime::source::{
     Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, PositionCheck,
 };
 use evento_runtime::store::{
-    ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, ParkedRow, Settlement, Store,
-    StoreConfig, StoredDeadLetter, Stores,
+    ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, ParkedRow, RecordedAttempt,
+    Settlement, Store, StoreConfig, StoredDeadLetter, Stores,
 };
 use evento_runtime::{Position, deps};
 use tokio::sync::watch;
@@ -214,6 +214,10 @@ impl ConsumerStateStore for Spi {
             Some(Plant::FailedTakenForStored) if !fenced => Ok(()),
             _ => result,
         }
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.call("attempts", self.0.store.stores.state.attempts(consumer)).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

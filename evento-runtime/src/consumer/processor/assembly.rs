@@ -22,6 +22,7 @@ use crate::consumer::plan::ConsumerPlan;
 use crate::consumer::routes::Routes;
 use crate::consumer::settle::Settler;
 use crate::consumer::status::StopPhase;
+use crate::consumer::suspects::Suspects;
 use crate::context::{ConsumerScope, ProgressCell, Stop};
 use crate::executor::ConsumerExecutor;
 use crate::store::ConsumerState;
@@ -36,7 +37,7 @@ impl ConsumerProcessor {
         found: Found,
         commands: Commands,
     ) -> Self {
-        let Found { head, completed, parked } = found;
+        let Found { head, completed, parked, unended } = found;
         let plan = Arc::clone(&config.plan);
         let checkpoint = state.checkpoint.unwrap_or_default();
         let (handlers_stop, stop_signal) = watch::channel(false);
@@ -64,6 +65,17 @@ impl ConsumerProcessor {
             &checkpoint,
             (plan.settings.poll_min, plan.settings.poll_max),
         );
+        let settings = &plan.settings;
+        let suspects = match unended.filter(|_| settings.unclean_ends > 0) {
+            // Above the stored reach no more than the window had begun; where events pass each other, no more than the
+            // look-ahead lay between.
+            Some(unended) => {
+                let between = if executors.is_empty() { 0 } else { settings.look_ahead };
+                let above = settings.window.saturating_add(between);
+                Suspects::after(unended, &checkpoint, above, settings.unclean_ends)
+            }
+            None => Suspects::default(),
+        };
         // Every delivery that has started reports at most once before the report is taken.
         let (report_to, reports) = mpsc::channel(plan.settings.window.saturating_add(plan.settings.look_ahead).max(1));
         Self {
@@ -133,6 +145,9 @@ impl ConsumerProcessor {
             pinned: start::PinnedWarning::default(),
             told: outcome::DeadLettersTold::default(),
             standing: stall::Standing::default(),
+            suspects,
+            end_due: true,
+            only_end: false,
         }
     }
 }

@@ -4,6 +4,7 @@
 use tokio::time::Instant;
 
 use super::delivery::Claim;
+use super::suspecting::Recording;
 use super::{ConsumerProcessor, Lane, Stage};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::event::StoredEvent;
@@ -44,41 +45,53 @@ impl ConsumerProcessor {
         true
     }
 
-    /// Has it claimed, if it must be and is not. `Ok`: it may start.
+    /// Has it claimed, or its attempt recorded, if it must be and is not. `Ok`: it may start.
     pub(super) fn claim_first(
         &mut self,
         number: DeliveryNo,
         permit: Option<Permit>,
     ) -> Result<Option<Permit>, Claimed> {
-        if self.claiming.is_none() || number >= REDRIVEN {
+        let recorded = match self.record_first(number) {
+            Recording::Done => true,
+            Recording::UnderWay => false,
+            Recording::NotItsTurn => return Err(Claimed),
+        };
+        let claims = self.claiming.is_some() && number < REDRIVEN;
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return Ok(permit) };
+        let claims = claims && delivery.claim == Claim::Free;
+        if recorded && !claims {
             return Ok(permit);
         }
-        let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.claim == Claim::Free) else {
-            return Ok(permit);
-        };
-        let event = delivery.event.id;
+        if claims {
+            delivery.claim = Claim::Asked;
+            self.settler.claim(number, delivery.event.id);
+        }
         self.leave_pending(number);
         if let Some(delivery) = self.deliveries.get_mut(&number) {
             delivery.stage = Stage::Claiming;
-            delivery.claim = Claim::Asked;
             delivery.admitted = permit;
+            // What has begun before is in the window already.
+            self.claimed_not_begun += usize::from(delivery.began.is_none());
         }
-        self.claimed_not_begun += 1;
-        self.settler.claim(number, event);
         Err(Claimed)
     }
 
-    /// Its claim is stored: it starts, unless the loop must not begin anything any more.
+    /// Its claim is stored.
     pub(super) fn claim_stored(&mut self, number: DeliveryNo) {
-        let may_begin = self.may_begin() && self.lease.is_valid();
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
-        if delivery.claim == Claim::Asked {
+        if let Some(delivery) = self.deliveries.get_mut(&number).filter(|delivery| delivery.claim == Claim::Asked) {
             delivery.claim = Claim::Held;
         }
-        if delivery.stage != Stage::Claiming {
+        self.begin_stored(number);
+    }
+
+    /// What had to be stored first is stored: it starts, unless the loop must not begin anything any more.
+    pub(super) fn begin_stored(&mut self, number: DeliveryNo) {
+        let may_begin = self.may_begin() && self.lease.is_valid();
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        if delivery.stage != Stage::Claiming || delivery.claim == Claim::Asked || self.suspects.is_asked(number) {
             return;
         }
-        self.claimed_not_begun -= 1;
+        self.claimed_not_begun -= usize::from(delivery.began.is_none());
         let permit = delivery.admitted.take();
         if delivery.skip {
             return self.settle_skipped(number);
@@ -102,7 +115,7 @@ impl ConsumerProcessor {
             if delivery.stage == Stage::Claiming {
                 delivery.stage = Stage::Left;
                 delivery.admitted = None;
-                self.claimed_not_begun -= 1;
+                self.claimed_not_begun -= usize::from(delivery.began.is_none());
             }
             if delivery.stage != Stage::Running && delivery.claim != Claim::Free {
                 delivery.claim = Claim::Free;
@@ -132,5 +145,5 @@ impl ConsumerProcessor {
     }
 }
 
-/// It starts once its claim is stored.
+/// It does not start now.
 pub(super) struct Claimed;

@@ -18,7 +18,7 @@ use crate::store::ParkedKey;
 pub(super) enum Stage {
     /// Not begun.
     Pending,
-    /// It has what it needs but its claim, which is being stored.
+    /// It has what it needs but its claim, or the record of its attempt, which is being stored.
     Claiming,
     /// Its handler runs.
     Running,
@@ -46,6 +46,8 @@ pub(super) struct Delivery {
     /// Its key, where order matters.
     pub(super) key: Option<Arc<str>>,
     pub(super) retry: RetryPlan,
+    /// Never together with others: it may be why the process ended.
+    pub(super) alone: bool,
     pub(super) stage: Stage,
     /// Its permit, kept between attempts (`OnStart`).
     pub(super) hold: Option<Hold>,

@@ -264,7 +264,8 @@ impl ConsumerProcessor {
     }
 }
 
-/// A delivery that may run together with one of this handler. What has failed by itself before runs by itself.
+/// A delivery that may run together with one of this handler. What has failed by itself before runs by itself, and so
+/// does what may have ended the process.
 fn joining<'d>(
     deliveries: &'d HashMap<DeliveryNo, Delivery, FixedHasher>,
     groups: &Groups,
@@ -275,5 +276,5 @@ fn joining<'d>(
     let alike = delivery.handler == handler
         || together == Together::Calls
             && groups.handlers[delivery.handler].as_ref().is_some_and(|other| other.together == Together::Calls);
-    (alike && !delivery.skip && !delivery.retry.is_suspicious()).then_some(delivery)
+    (alike && !delivery.alone && !delivery.skip && !delivery.retry.is_suspicious()).then_some(delivery)
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::delivery::Claim;
 use super::start::cover;
 use super::{ConsumerProcessor, Delivery, Lane, Stage};
-use crate::consumer::delivery::DeliveryNo;
+use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::feed::{FeedEvent, Page};
 use crate::event::{EventId, StoredEvent};
 use crate::policy::{RetryPlan, RetryPolicy};
@@ -69,13 +69,17 @@ impl ConsumerProcessor {
             let Some(number) = self.log.push(&event.position, cover) else { continue };
             if self.completed.remove(&event.position) {
                 self.pass(number, &event);
+                self.suspect_passed(&event.position);
                 self.settler.completed(event.position);
                 continue;
             }
             let id = event.id;
             match claims.get(&id) {
                 // Handled already, by an ownership that could not say so in its checkpoint.
-                Some(ClaimState::Done) => self.pass(number, &event),
+                Some(ClaimState::Done) => {
+                    self.pass(number, &event);
+                    self.suspect_passed(&event.position);
+                }
                 claim => {
                     self.enqueue(number, handler, Arc::new(event));
                     self.note_claim(number, claim);
@@ -100,6 +104,10 @@ impl ConsumerProcessor {
             Lane::Executor(lane) => self.executors[lane].keeps_key_order(),
         };
         let key = event.key.clone().filter(|_| ordered);
+        let suspected = match number {
+            ..REDRIVEN => self.suspects.note(number, &event.position),
+            _ => self.suspects.note_redriven(number, &event.position),
+        };
         self.pending += 1;
         self.pending_bytes += event.weight();
         self.dispatch.push(number, lane, key.clone());
@@ -109,7 +117,8 @@ impl ConsumerProcessor {
                 event,
                 handler,
                 key,
-                retry: RetryPlan::default(),
+                retry: RetryPlan::after(suspected.unwrap_or(0)),
+                alone: suspected.is_some(),
                 stage: Stage::Pending,
                 hold: None,
                 first_failed_at: None,

@@ -13,6 +13,7 @@ mod show;
 mod stall;
 mod start;
 mod stop;
+mod suspecting;
 mod timeout;
 mod timers;
 mod writing;
@@ -46,6 +47,7 @@ use super::plan::ConsumerPlan;
 use super::routes::Routes;
 use super::settle::{Settled, Settler};
 use super::status::{ConsumerCounters, StatusCell, StopPhase};
+use super::suspects::{Suspects, Unended};
 use super::work::Report;
 use crate::clock::SharedClock;
 use crate::cluster::HeldLease;
@@ -105,6 +107,8 @@ pub(crate) struct Found {
     pub(crate) completed: BTreeSet<Position>,
     /// What later events queue behind.
     pub(crate) parked: Vec<ParkedRow>,
+    /// `None`: the ownership before ended, or there was none.
+    pub(crate) unended: Option<Unended>,
 }
 
 /// How an ownership ended.
@@ -208,6 +212,12 @@ pub struct ConsumerProcessor {
     pinned: start::PinnedWarning,
     told: outcome::DeadLettersTold,
     standing: stall::Standing,
+    /// What may have ended the process.
+    suspects: Suspects,
+    /// Whether the end of this ownership is still to be stored.
+    end_due: bool,
+    /// Whether the write under way stores nothing else.
+    only_end: bool,
 }
 
 /// What the loop woke up for.

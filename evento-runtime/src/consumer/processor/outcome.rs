@@ -155,6 +155,7 @@ impl ConsumerProcessor {
         if delivery.claim != Claim::Free {
             self.settler.done(number, delivery.event.id);
         }
+        self.suspect_settled(number);
         if number < REDRIVEN {
             self.log.settle(number);
             self.counters.settled += 1;
@@ -192,7 +193,7 @@ impl ConsumerProcessor {
         self.release_claim(number);
     }
 
-    fn failed(&mut self, number: DeliveryNo, error: AttemptError, asked: Option<Duration>) {
+    pub(super) fn failed(&mut self, number: DeliveryNo, error: AttemptError, asked: Option<Duration>) {
         if !self.is_owner() {
             // The stop may well be why it failed: no failure, no attempt; it is delivered again.
             return self.leave(number);
@@ -201,6 +202,7 @@ impl ConsumerProcessor {
             return self.settle_skipped(number);
         }
         if self.paused {
+            self.survived(number);
             return self.wait_for_resume(number);
         }
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
@@ -238,9 +240,13 @@ impl ConsumerProcessor {
                 tracing::debug!(consumer = %self.plan.id, handler = handler.label, position = %delivery.event.position,
                     attempt, class = %error.class, error = error.text, ?delay, "attempt failed");
                 delivery.stage = Stage::Waiting;
+                let held = delivery.hold.is_some();
                 self.retries.insert((later(delay), number));
                 let (id, event) = (&self.plan.id, &delivery.event);
                 self.plan.dispatch.tell(|telemetry| telemetry.retry_planned(id, &handler.label, event, delay));
+                if !held {
+                    self.survived(number);
+                }
             }
             Decision::DeadLetter => {
                 if self.told.is_to_be_told(&self.plan.id, Instant::now()) {

@@ -161,6 +161,7 @@ impl ConsumerProcessor {
             Place::Free | Place::Known => {
                 self.leave_pending(number);
                 self.deliveries.remove(&number);
+                self.suspect_settled(number);
                 self.pass(number, &event);
             }
             Place::Row => self.park(number, &key),

@@ -65,10 +65,14 @@ impl ConsumerProcessor {
         let covering = self.groups.covering;
         while !self.lost && !covering && (self.settler.is_writing() || self.has_final_news()) {
             if !self.settler.is_writing() {
-                self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
+                self.begin_final_write();
             }
             match self.settler.finished().await {
-                Settled::Stored { mark, deliveries, .. } => self.stored(mark, deliveries),
+                Settled::Stored { mark, deliveries, ends, .. } => {
+                    self.end_due &= !ends;
+                    self.stored(mark, deliveries);
+                }
+                Settled::Failed(_) | Settled::Fenced(_) if self.only_end => break,
                 // No time is left to try again. Whoever stopped has to know.
                 Settled::Failed(error) | Settled::Fenced(error) => {
                     stragglers.push(format!("its last checkpoint was not stored: {error}"));

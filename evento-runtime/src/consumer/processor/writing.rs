@@ -23,7 +23,7 @@ impl ConsumerProcessor {
         }
         if !self.is_owner() {
             if self.in_flight == 0 && self.has_final_news() {
-                self.begin_write(self.log.final_checkpoint(&self.settler.waiting()));
+                self.begin_final_write();
             } else if self.in_flight > 0 && self.settler.has_claims() {
                 // What still runs is not for others yet, however long it takes.
                 self.begin_write(self.log.checkpoint(&self.settler.waiting()));
@@ -61,7 +61,8 @@ impl ConsumerProcessor {
     }
 
     /// What was written beside is there as well.
-    fn noted(&mut self, claimed: Vec<DeliveryNo>, fired: bool) {
+    fn noted(&mut self, claimed: Vec<DeliveryNo>, fired: bool, recorded: Vec<DeliveryNo>) {
+        self.attempts_recorded(recorded);
         claimed.into_iter().for_each(|number| self.claim_stored(number));
         if fired {
             self.timers_fired();
@@ -70,7 +71,14 @@ impl ConsumerProcessor {
 
     pub(super) fn begin_write(&mut self, checkpoint: (Checkpoint, Mark)) {
         let errors = std::mem::take(&mut self.errors_changed).then(|| (*self.errors).clone());
-        self.settler.begin(checkpoint, errors);
+        self.settler.begin(checkpoint, errors, false);
+    }
+
+    /// The last write, which says that nothing comes after it.
+    pub(super) fn begin_final_write(&mut self) {
+        self.only_end = !self.has_unstored();
+        let errors = std::mem::take(&mut self.errors_changed).then(|| (*self.errors).clone());
+        self.settler.begin(self.log.final_checkpoint(&self.settler.waiting()), errors, true);
     }
 
     /// When a write is due although nothing happens.
@@ -99,8 +107,12 @@ impl ConsumerProcessor {
             && self.feed.is_at_head()
     }
 
-    /// Whether the end of this ownership has something to store.
+    /// Whether the end of this ownership has something to store, and be it that it has ended.
     pub(super) fn has_final_news(&self) -> bool {
+        self.end_due || self.has_unstored()
+    }
+
+    pub(super) fn has_unstored(&self) -> bool {
         self.settler.has_news()
             || self.errors_changed
             || self.log.final_checkpoint(&BTreeSet::new()).0 != *self.stored_checkpoint()
@@ -114,14 +126,17 @@ impl ConsumerProcessor {
         };
         self.plan.dispatch.tell(|telemetry| telemetry.checkpoint_written(&self.plan.id, took, result));
         match settled {
-            Settled::Stored { mark, deliveries, claimed, fired } => {
+            Settled::Stored { mark, deliveries, claimed, fired, recorded, ends } => {
+                self.end_due &= !ends;
                 self.stored(mark, deliveries);
-                self.noted(claimed, fired);
+                self.noted(claimed, fired, recorded);
                 self.counters.checkpoints += 1;
                 if self.feed.failures() == 0 && self.unready == 0 {
                     self.store_error = None;
                 }
             }
+            // Nothing is worth a wait any more: the next ownership is suspicious, and that is all.
+            Settled::Failed(_) if std::mem::take(&mut self.only_end) => self.end_due = false,
             Settled::Failed(error) => {
                 self.errors_changed = true;
                 self.note_store_failure(&error);

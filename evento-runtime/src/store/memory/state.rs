@@ -1,6 +1,6 @@
 //! Checkpoints, flags, ownership: one row per consumer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +15,10 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{EventId, Position};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::source::LogId;
-use crate::store::{Checkpoint, ConsumerLock, ConsumerState, ConsumerStateStore, ErrorHistory, Lease, Settlement};
+use crate::store::{
+    Checkpoint, ConsumerLock, ConsumerState, ConsumerStateStore, ErrorHistory, Lease, OwnershipMark, RecordedAttempt,
+    Settlement,
+};
 
 const LEASE: Duration = Duration::from_secs(10);
 
@@ -36,6 +39,7 @@ struct Held {
 /// What `forget` drops.
 pub(super) struct Kept {
     enabled: bool,
+    begun: u64,
     started: bool,
     resetting: bool,
     replay_to: Option<Position>,
@@ -44,12 +48,14 @@ pub(super) struct Kept {
     pub(super) letters: HashMap<EventId, Letter>,
     pub(super) sagas: Sagas,
     pub(super) claims: HashMap<EventId, Claimed>,
+    attempts: BTreeMap<Position, u32>,
 }
 
 impl Default for Kept {
     fn default() -> Self {
         Self {
             enabled: true,
+            begun: 0,
             started: false,
             resetting: false,
             replay_to: None,
@@ -58,6 +64,7 @@ impl Default for Kept {
             letters: HashMap::new(),
             sagas: Sagas::default(),
             claims: HashMap::new(),
+            attempts: BTreeMap::new(),
         }
     }
 }
@@ -89,6 +96,7 @@ impl ConsumerStateStore for MemoryStore {
                 checkpoint: kept.checkpoint.as_ref().map(|(_, checkpoint)| checkpoint.clone()),
                 epoch: row.epoch,
                 enabled: kept.enabled,
+                begun: kept.begun,
                 started,
                 resetting: kept.resetting,
                 replay_to: kept.replay_to.clone(),
@@ -124,6 +132,7 @@ impl ConsumerStateStore for MemoryStore {
             kept.sagas.schedule(settlement.scheduled);
             let fired = kept.sagas.fire(settlement.fired);
             kept.claim(lease.owner, &settlement.claims);
+            kept.note_attempts(settlement.ownership, settlement.forget_attempts, settlement.attempts);
             if let Some(errors) = settlement.errors {
                 kept.errors = errors;
             }
@@ -148,6 +157,16 @@ impl ConsumerStateStore for MemoryStore {
             self.shared.wake.send_modify(|count| *count = count.wrapping_add(1));
         }
         Ok(())
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        Ok(self.with(|data| {
+            let kept = data.consumers.get(consumer).and_then(|row| row.kept.as_ref());
+            let recorded = kept.into_iter().flat_map(|kept| &kept.attempts);
+            recorded
+                .map(|(position, attempts)| RecordedAttempt { position: position.clone(), attempts: *attempts })
+                .collect()
+        }))
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {
@@ -241,6 +260,25 @@ impl ConsumerLock for MemoryStore {
             }
         });
         Ok(())
+    }
+}
+
+impl Kept {
+    fn note_attempts(&mut self, mark: Option<OwnershipMark>, forget: bool, attempts: Vec<RecordedAttempt>) {
+        match mark {
+            Some(OwnershipMark::Begins) => self.begun = self.begun.saturating_add(1),
+            Some(OwnershipMark::Ends) => self.begun = 0,
+            None => {}
+        }
+        if forget || mark == Some(OwnershipMark::Ends) {
+            self.attempts.clear();
+        }
+        for RecordedAttempt { position, attempts } in attempts {
+            match attempts {
+                0 => self.attempts.remove(&position),
+                attempts => self.attempts.insert(position, attempts),
+            };
+        }
     }
 }
 

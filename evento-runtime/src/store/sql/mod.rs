@@ -2,6 +2,7 @@
 //! statements, its errors, and its way to its connections.
 
 pub(crate) mod admin;
+pub(crate) mod attempt;
 pub(crate) mod browse;
 pub(crate) mod claim;
 pub(crate) mod completion;

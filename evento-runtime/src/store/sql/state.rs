@@ -3,7 +3,7 @@
 use super::consumer::{Named, version_values};
 use super::session::{Row, Session, Value};
 use super::statements::Statements;
-use super::{claim, completion, dead_letter, history, saga, timer};
+use super::{attempt, claim, completion, dead_letter, history, saga, timer};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Timestamp;
 use crate::identity::{ConsumerId, Epoch};
@@ -39,6 +39,7 @@ pub(crate) async fn load(
         state.resetting = resetting != 0;
     }
     state.replay_to = row.opt_position(7)?;
+    state.begun = row.opt_int(8)?.map_or(Ok(0), |begun| u64::try_from(begun).map_err(|_| row.damaged(8)))?;
     Ok(state)
 }
 
@@ -84,6 +85,7 @@ pub(crate) async fn settle(
         claim::change(session, sql, consumer, lease, &settlement.claims).await?;
     }
     completion::change(session, sql, consumer, settlement).await?;
+    attempt::change(session, sql, consumer, settlement).await?;
     if let Some(errors) = &settlement.errors {
         session.execute(sql.put_errors, &[id, Value::Text(&history::encode(errors))]).await?;
     }
@@ -175,6 +177,8 @@ pub(crate) async fn forget(
         sql.timers.forget,
         sql.claims.forget,
         sql.completions.forget,
+        sql.attempts.forget,
+        sql.attempts.forget_begun,
     ] {
         session.execute(statement, &values).await?;
     }

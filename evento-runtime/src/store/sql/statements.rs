@@ -47,8 +47,8 @@ pub(crate) struct Statements {
     pub(crate) touch_checkpoint: &'static str,
     /// bundle, component, version → whether any consumer of it has started.
     pub(crate) started: &'static str,
-    /// bundle, component, version, context → epoch, enabled, errors, watermark, reach, open, resetting, replay_to; nulls
-    /// where not stored.
+    /// bundle, component, version, context → epoch, enabled, errors, watermark, reach, open, resetting, replay_to,
+    /// ownerships begun; nulls where not stored.
     pub(crate) state: &'static str,
     /// bundle, component, version → context of one that is owned right now.
     pub(crate) owned: &'static str,
@@ -93,6 +93,7 @@ pub(crate) struct Statements {
     pub(crate) claims: ClaimStatements,
     pub(crate) completions: CompletionStatements,
     pub(crate) admin: AdminStatements,
+    pub(crate) attempts: AttemptStatements,
 }
 
 /// The statements about what later events of a key queue behind.
@@ -215,6 +216,26 @@ pub(crate) struct AdminStatements {
     pub(crate) instances: &'static str,
     /// micros, bundle. Each deletes what is older.
     pub(crate) sweep: [&'static str; 3],
+}
+
+/// The statements about ownerships that began, and attempts that are to survive them.
+pub(crate) struct AttemptStatements {
+    /// consumer. One more has begun.
+    pub(crate) begin: &'static str,
+    /// consumer. None has, since the last that ended.
+    pub(crate) end: &'static str,
+    /// Per event: consumer, position, attempts. Replaces what is there.
+    pub(crate) put: Chunked,
+    /// consumer, positions.
+    pub(crate) remove: Chunked,
+    /// consumer.
+    pub(crate) clear: &'static str,
+    /// bundle, component, version, context → position, attempts, ascending.
+    pub(crate) list: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget: &'static str,
+    /// bundle, component, version.
+    pub(crate) forget_begun: &'static str,
 }
 
 /// `$row` once, 4, 16 and 64 times between `$before` and `$after`, commas between.

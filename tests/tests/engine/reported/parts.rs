@@ -10,7 +10,8 @@ use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::prelude::*;
 use evento_runtime::source::{EventFilter, FetchLimits};
 use evento_runtime::store::{
-    ClaimState, ConsumerState, ConsumerStateStore, Lease, Settlement, Sqlite, Store, StoreConfig, Synchronous,
+    ClaimState, ConsumerState, ConsumerStateStore, Lease, RecordedAttempt, Settlement, Sqlite, Store, StoreConfig,
+    Synchronous,
 };
 use evento_runtime::{BundleBuilder, Expected, Running, StoreError, StoreErrorKind};
 use futures_util::future::BoxFuture;
@@ -334,6 +335,10 @@ impl ConsumerStateStore for Fated {
             Fate::DiesAfter => std::future::pending().await,
             _ => Err(StoreError::new(StoreErrorKind::Connection, "fated")),
         }
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        self.inner.attempts(consumer).await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

@@ -3,8 +3,8 @@
 use crate::source::sql::append::Appending;
 use crate::store::sql::server::ServerStatements;
 use crate::store::sql::statements::{
-    AdminStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements, Statements,
-    TimerStatements, chunked,
+    AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
+    Statements, TimerStatements, chunked,
 };
 
 /// Microseconds since 1970 by the clock of the database, in whatever time zone the session is.
@@ -137,11 +137,12 @@ pub(crate) static SQL: Statements = Statements {
     touch_checkpoint: "INSERT IGNORE INTO @checkpoint (consumer) VALUES (?)",
     started: concat!("SELECT EXISTS (SELECT 1 FROM @checkpoint WHERE started = 1 AND consumer IN ", of_version!(), ")"),
     state: concat!(
-        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.`open`, c.resetting, c.replay_to \
+        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.`open`, c.resetting, c.replay_to, o.begun \
          FROM (SELECT ",
         consumer!(),
         " AS id) AS k LEFT JOIN @fence AS f ON f.consumer = k.id \
-         LEFT JOIN @checkpoint AS c ON c.consumer = k.id"
+         LEFT JOIN @checkpoint AS c ON c.consumer = k.id \
+         LEFT JOIN @ownership AS o ON o.consumer = k.id"
     ),
     owned: concat!(
         "SELECT k.context FROM @lease AS l JOIN @consumer AS k ON k.id = l.consumer \
@@ -359,6 +360,20 @@ pub(crate) static SQL: Statements = Statements {
             concat!("DELETE FROM @audit WHERE at <= ", now!(), " - ? AND bundle = ?"),
             concat!("DELETE FROM @instance WHERE seen_at <= ", now!(), " - ? AND bundle = ?"),
         ],
+    },
+    attempts: AttemptStatements {
+        begin: "INSERT INTO @ownership (consumer, begun) VALUES (?, 1) ON DUPLICATE KEY UPDATE begun = begun + 1",
+        end: "DELETE FROM @ownership WHERE consumer = ?",
+        put: chunked!(
+            "INSERT INTO @attempt (consumer, position, attempts) VALUES ",
+            "(?,?,?)",
+            " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts)"
+        ),
+        remove: chunked!("DELETE FROM @attempt WHERE consumer = ? AND position IN (", "?", ")"),
+        clear: "DELETE FROM @attempt WHERE consumer = ?",
+        list: concat!("SELECT position, attempts FROM @attempt WHERE consumer = ", consumer!(), " ORDER BY position"),
+        forget: concat!("DELETE FROM @attempt WHERE consumer IN ", of_version!()),
+        forget_begun: concat!("DELETE FROM @ownership WHERE consumer IN ", of_version!()),
     },
 };
 

@@ -10,10 +10,11 @@ use crate::store::sql::server::{Server as _, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../../../migrations/postgres/0001_core.sql"),
     include_str!("../../../../migrations/postgres/0002_admin.sql"),
     include_str!("../../../../migrations/postgres/0003_parked.sql"),
+    include_str!("../../../../migrations/postgres/0004_attempt.sql"),
 ];
 
 /// The oldest server with everything that is used.
@@ -31,7 +32,8 @@ const MISSING: &str = "SELECT t.name || ': ' || t.rights FROM (VALUES ('@event',
      ('@saga', 'SELECT, INSERT, UPDATE, DELETE'), ('@saga_association', 'SELECT, INSERT, DELETE'), \
      ('@saga_timer', 'SELECT, INSERT, UPDATE, DELETE'), ('@claim', 'SELECT, INSERT, UPDATE, DELETE'), \
      ('@completion', 'SELECT, INSERT, DELETE'), ('@command', 'SELECT, INSERT, UPDATE, DELETE'), \
-     ('@audit', 'SELECT, INSERT, UPDATE, DELETE'), ('@instance', 'SELECT, INSERT, UPDATE, DELETE')) AS t (name, rights) \
+     ('@audit', 'SELECT, INSERT, UPDATE, DELETE'), ('@instance', 'SELECT, INSERT, UPDATE, DELETE'), \
+     ('@ownership', 'SELECT, INSERT, UPDATE, DELETE'), ('@attempt', 'SELECT, INSERT, UPDATE, DELETE')) AS t (name, rights) \
      WHERE NOT (SELECT bool_and(has_table_privilege(t.name, r)) FROM unnest(string_to_array(t.rights, ', ')) AS r) \
      UNION ALL SELECT 'sequence @position: USAGE' \
      WHERE NOT has_sequence_privilege('@position', 'USAGE')";

@@ -20,10 +20,10 @@ use crate::source::{
 };
 use crate::store::LetterFilter;
 use crate::store::sql::statements::Statements;
-use crate::store::sql::{admin, browse, consumer, dead_letter, state};
+use crate::store::sql::{admin, attempt, browse, consumer, dead_letter, state};
 use crate::store::{
-    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, ParkedRow, Settlement,
-    StoredDeadLetter,
+    CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, ParkedRow, RecordedAttempt,
+    Settlement, StoredDeadLetter,
 };
 
 /// A handle that engines use.
@@ -201,6 +201,14 @@ impl<S: Server> ConsumerStateStore for Spi<S> {
             self.0.remember(&consumer, number);
         }
         Ok(())
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        let consumer = consumer.clone();
+        let list = self.0.readers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move { attempt::list(&mut *server.session(connection), server.sql(), &consumer).await })
+        });
+        list.await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

@@ -2,8 +2,8 @@
 
 use crate::store::sql::names::Names;
 use crate::store::sql::statements::{
-    AdminStatements, Chunked, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements, Statements,
-    TimerStatements,
+    AdminStatements, AttemptStatements, Chunked, ClaimStatements, CompletionStatements, ParkedStatements,
+    SagaStatements, Statements, TimerStatements,
 };
 
 /// Ownership where several may write at once.
@@ -131,6 +131,16 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             leave: one(sql.admin.leave),
             instances: one(sql.admin.instances),
             sweep: sql.admin.sweep.map(one),
+        },
+        attempts: AttemptStatements {
+            begin: one(sql.attempts.begin),
+            end: one(sql.attempts.end),
+            put: several(&sql.attempts.put),
+            remove: several(&sql.attempts.remove),
+            clear: one(sql.attempts.clear),
+            list: one(sql.attempts.list),
+            forget: one(sql.attempts.forget),
+            forget_begun: one(sql.attempts.forget_begun),
         },
     }))
 }

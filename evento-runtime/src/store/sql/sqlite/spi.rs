@@ -23,10 +23,10 @@ use crate::source::{
     Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck,
     foreign_position,
 };
-use crate::store::sql::{admin, browse, consumer, dead_letter, lock, state};
+use crate::store::sql::{admin, attempt, browse, consumer, dead_letter, lock, state};
 use crate::store::{
     CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, ParkedRow,
-    Settlement, Store, StoreConfig, StoredDeadLetter,
+    RecordedAttempt, Settlement, Store, StoreConfig, StoredDeadLetter,
 };
 
 #[async_trait]
@@ -209,6 +209,15 @@ impl ConsumerStateStore for SqliteStore {
             },
         );
         work.await.map(|_: Option<Position>| ())
+    }
+
+    async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {
+        let consumer = consumer.clone();
+        let read = self
+            .inner
+            .readers
+            .read(move |session| Box::pin(async move { attempt::list(session, &SQL, &consumer).await }));
+        read.await
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {

@@ -2,8 +2,8 @@
 
 use crate::source::sql::append::Appending;
 use crate::store::sql::statements::{
-    AdminStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements, Statements,
-    TimerStatements, chunked,
+    AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
+    Statements, TimerStatements, chunked,
 };
 
 /// Milliseconds since 1970 by the clock of the database.
@@ -125,11 +125,12 @@ pub(crate) static SQL: Statements = Statements {
         ")"
     ),
     state: concat!(
-        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.open, c.resetting, c.replay_to \
+        "SELECT f.epoch, c.enabled, c.errors, c.watermark, c.reach, c.open, c.resetting, c.replay_to, o.begun \
          FROM (SELECT ",
         consumer!(),
         " AS id) AS k LEFT JOIN evento_fence AS f ON f.consumer = k.id \
-         LEFT JOIN evento_checkpoint AS c ON c.consumer = k.id"
+         LEFT JOIN evento_checkpoint AS c ON c.consumer = k.id \
+         LEFT JOIN evento_ownership AS o ON o.consumer = k.id"
     ),
     owned: concat!(
         "SELECT k.context FROM evento_lease AS l JOIN evento_consumer AS k ON k.id = l.consumer \
@@ -352,6 +353,25 @@ pub(crate) static SQL: Statements = Statements {
             concat!("DELETE FROM evento_audit WHERE at <= ", micros!(), " - ? AND bundle = ?"),
             concat!("DELETE FROM evento_instance WHERE seen_at <= ", micros!(), " - ? AND bundle = ?"),
         ],
+    },
+    attempts: AttemptStatements {
+        begin: "INSERT INTO evento_ownership AS t (consumer, begun) VALUES (?, 1) \
+             ON CONFLICT (consumer) DO UPDATE SET begun = t.begun + 1",
+        end: "DELETE FROM evento_ownership WHERE consumer = ?",
+        put: chunked!(
+            "INSERT INTO evento_attempt (consumer, position, attempts) VALUES ",
+            "(?,?,?)",
+            " ON CONFLICT (consumer, position) DO UPDATE SET attempts = excluded.attempts"
+        ),
+        remove: chunked!("DELETE FROM evento_attempt WHERE consumer = ? AND position IN (", "?", ")"),
+        clear: "DELETE FROM evento_attempt WHERE consumer = ?",
+        list: concat!(
+            "SELECT position, attempts FROM evento_attempt WHERE consumer = ",
+            consumer!(),
+            " ORDER BY position"
+        ),
+        forget: concat!("DELETE FROM evento_attempt WHERE consumer IN ", of_version!()),
+        forget_begun: concat!("DELETE FROM evento_ownership WHERE consumer IN ", of_version!()),
     },
 };
 
