@@ -72,9 +72,9 @@ async fn nothing() -> Fault {
 }
 
 const PAGE: [&str; 2] = ["after", "limit"];
-const LETTERS: [&str; 10] =
-    ["position", "name", "key", "handler", "class", "error", "since", "before", "after", "limit"];
-const FILTER: [&str; 9] = ["all", "position", "name", "key", "handler", "class", "error", "since", "before"];
+const LETTERS: [&str; 11] =
+    ["position", "name", "key", "kind", "handler", "class", "error", "since", "before", "after", "limit"];
+const FILTER: [&str; 10] = ["all", "position", "name", "key", "kind", "handler", "class", "error", "since", "before"];
 const EVENTS: [&str; 7] = ["after", "before", "since", "name", "context", "key", "limit"];
 
 /// The list.

@@ -19,7 +19,7 @@ use crate::executor::ExecutorFigures;
 use crate::identity::{ConsumerId, OwnerId};
 use crate::outcome::ErrorClass;
 use crate::source::{EventFilter, FetchLimits};
-use crate::store::{AuditRow, CommandRow, ConsumerState, Failure, InstanceRow, Lease, StoredDeadLetter};
+use crate::store::{AuditRow, CommandRow, ConsumerState, Failure, InstanceRow, Lease, LetterKind, StoredDeadLetter};
 
 /// Events that are left are counted up to here.
 const MOST_COUNTED: u64 = 10_000;
@@ -407,6 +407,10 @@ impl EventView {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct LetterView {
     pub(super) event: EventView,
+    /// `dead`, or `parked`: it was not begun, and waits behind an earlier one of its key.
+    pub(super) kind: &'static str,
+    /// What later events queue behind as long as this one is unresolved.
+    pub(super) parks: Option<String>,
     pub(super) handler: String,
     pub(super) class: &'static str,
     pub(super) error: String,
@@ -422,6 +426,11 @@ impl LetterView {
         let letter = &stored.letter;
         Self {
             event: EventView::of(&letter.event, limit),
+            kind: match letter.kind {
+                LetterKind::Parked => "parked",
+                LetterKind::Dead => "dead",
+            },
+            parks: letter.parks.as_ref().map(ToString::to_string),
             handler: letter.handler.clone(),
             class: class_name(letter.class),
             error: letter.error.clone(),

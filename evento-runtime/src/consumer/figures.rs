@@ -29,6 +29,10 @@ pub struct ConsumerFigures {
     pub open: usize,
     /// Deliveries that would run again if the process died now.
     pub exposure: usize,
+    /// Keys that are parked.
+    pub parked_keys: usize,
+    /// Events in their queues.
+    pub parked_events: usize,
     /// Handlers begun since the process began.
     pub started: u64,
     /// Deliveries settled.
@@ -63,6 +67,8 @@ impl ConsumerStatus {
             in_flight: self.in_flight,
             open: self.open,
             exposure: self.exposure,
+            parked_keys: self.parked_keys,
+            parked_events: self.parked_events,
             started: counters.started,
             settled: counters.settled,
             skipped: counters.skipped,

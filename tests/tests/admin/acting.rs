@@ -29,6 +29,8 @@ async fn dead_letters_are_redriven_discarded_and_purged() {
     assert_eq!(letters(&client, "?name=Even&after=4").await, ["6", "8"]);
     assert_eq!(letters(&client, "?error=bad%203").await, ["3"]);
     assert_eq!(letters(&client, "?class=transient").await, [""; 0]);
+    assert_eq!(letters(&client, "?kind=parked").await, [""; 0]);
+    assert_eq!(letters(&client, "?kind=dead&limit=1").await, ["1"]);
     assert_eq!(letters(&client, "?key=o-5&handler=seen").await, ["5"]);
     assert_eq!(letters(&client, "?since=2020-01-01&before=2020-01-02").await, [""; 0]);
     let page = client.ask(&format!("/api/consumers/{VIEW}/letters?limit=5")).await;

@@ -237,6 +237,7 @@ impl Letters {
             ("position", &which.position),
             ("name", &which.name),
             ("key", &which.key),
+            ("kind", &which.kind),
             ("handler", &which.handler),
             ("class", &which.class),
             ("error", &which.error),

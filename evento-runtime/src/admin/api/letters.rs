@@ -13,7 +13,7 @@ use super::super::view::LetterView;
 use super::{limited, position};
 use crate::identity::ConsumerId;
 use crate::outcome::ErrorClass;
-use crate::store::{LetterFilter, StoredDeadLetter};
+use crate::store::{LetterFilter, LetterKind, StoredDeadLetter};
 
 /// How much of a payload a list shows.
 const GLANCE: usize = 512;
@@ -28,6 +28,7 @@ pub(crate) struct Which {
     pub(crate) position: String,
     pub(crate) name: String,
     pub(crate) key: String,
+    pub(crate) kind: String,
     pub(crate) handler: String,
     pub(crate) class: String,
     pub(crate) error: String,
@@ -40,8 +41,17 @@ pub(crate) struct Which {
 impl Which {
     /// Whether nothing is said.
     pub(crate) fn is_all(&self) -> bool {
-        let said =
-            [&self.position, &self.name, &self.key, &self.handler, &self.class, &self.error, &self.since, &self.before];
+        let said = [
+            &self.position,
+            &self.name,
+            &self.key,
+            &self.kind,
+            &self.handler,
+            &self.class,
+            &self.error,
+            &self.since,
+            &self.before,
+        ];
         said.iter().all(|text| text.is_empty())
     }
 
@@ -59,6 +69,12 @@ impl Which {
         filter.key = said(&self.key);
         filter.handler = said(&self.handler);
         filter.error = said(&self.error);
+        filter.kind = match &*self.kind {
+            "" => None,
+            "dead" => Some(LetterKind::Dead),
+            "parked" => Some(LetterKind::Parked),
+            _ => return Err(Fault::invalid("a kind is `dead` or `parked`")),
+        };
         filter.class = match &*self.class {
             "" => None,
             "ordinary" => Some(ErrorClass::Ordinary),

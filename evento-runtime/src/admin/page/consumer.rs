@@ -94,6 +94,9 @@ fn facts(base: &Base, consumer: &ConsumerView) -> Markup {
                     }
                 }
             }
+            @if let Some(live) = live.filter(|live| live.parked_keys > 0) {
+                div { dt { "Parked" } dd { (live.parked_events) " events of " (live.parked_keys) " keys wait behind a dead letter of theirs" } }
+            }
             @if let Some(live) = live {
                 div { dt { "Open" } dd { (live.open) ", of which " (live.exposure) " would run again" } }
                 div {
@@ -193,6 +196,7 @@ fn asked(form: &HashMap<String, String>) -> Result<Action, Fault> {
                 position: text("position"),
                 name: whole("name"),
                 key: whole("key"),
+                kind: text("kind"),
                 handler: whole("handler"),
                 class: text("class"),
                 error: whole("error"),

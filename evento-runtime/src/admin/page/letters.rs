@@ -13,9 +13,10 @@ use super::layout::{Base, badge, optional, page, preview, segment, table};
 use crate::clock::{Clock as _, SystemClock};
 
 /// What the list is asked for, with the fields of its form.
-const FIELDS: [(&str, &str); 7] = [
+const FIELDS: [(&str, &str); 8] = [
     ("name", "Event"),
     ("key", "Key"),
+    ("kind", "Kind"),
     ("handler", "Handler"),
     ("class", "Class"),
     ("error", "Error holds"),
@@ -60,7 +61,7 @@ fn row(consumer: &str, letter: &LetterView) -> Markup {
             td { (event.name) }
             td { (optional(event.key.as_deref())) }
             td { code { (letter.handler) } }
-            td { (badge(letter.class)) @if letter.requested { " " (badge("requested")) } }
+            td { @if letter.kind == "parked" { (badge("parked")) } @else { (badge(letter.class)) } @if letter.requested { " " (badge("requested")) } }
             td.number { (letter.attempts) }
             td.time { (letter.last_failed_at) }
             td.error { (letter.error.lines().next().unwrap_or_default().chars().take(200).collect::<String>()) }
@@ -72,12 +73,22 @@ fn value<'a>(which: &'a Which, field: &str) -> &'a str {
     match field {
         "name" => &which.name,
         "key" => &which.key,
+        "kind" => &which.kind,
         "handler" => &which.handler,
         "class" => &which.class,
         "error" => &which.error,
         "since" => &which.since,
         "before" => &which.before,
         _ => "",
+    }
+}
+
+/// What a field takes, where that is a short list.
+fn choices(field: &str) -> Option<&'static [&'static str]> {
+    match field {
+        "class" => Some(&["", "ordinary", "transient", "permanent"]),
+        "kind" => Some(&["", "dead", "parked"]),
+        _ => None,
     }
 }
 
@@ -93,10 +104,10 @@ fn filter(which: &Which) -> Markup {
             @for (field, label) in FIELDS {
                 label {
                     (label) " "
-                    @if field == "class" {
-                        select name="class" {
-                            @for class in ["", "ordinary", "transient", "permanent"] {
-                                option value=(class) selected[which.class == class] { (if class.is_empty() { "any" } else { class }) }
+                    @if let Some(choices) = choices(field) {
+                        select name=(field) {
+                            @for choice in choices {
+                                option value=(choice) selected[value(which, field) == *choice] { (if choice.is_empty() { "any" } else { choice }) }
                             }
                         }
                     } @else {
@@ -167,7 +178,7 @@ pub(crate) async fn one(
             div { dt { "Event id" } dd { code { (event.id) } } }
             div { dt { "Recorded" } dd.time { (event.recorded_at) } }
             div { dt { "Handler" } dd { code { (letter.handler) } } }
-            div { dt { "Class" } dd { (badge(letter.class)) @if letter.requested { " " (badge("requested")) } } }
+            div { dt { "Class" } dd { @if letter.kind == "parked" { (badge("parked")) } @else { (badge(letter.class)) } @if letter.requested { " " (badge("requested")) } } }
             div { dt { "Attempts" } dd { (letter.attempts) } }
             div { dt { "First failure" } dd.time { (letter.first_failed_at) } }
             div { dt { "Last failure" } dd.time { (letter.last_failed_at) } }
