@@ -1,7 +1,7 @@
 //! `#[derive(Event)]`.
 
 use proc_macro2::{Ident, Punct, Spacing, TokenStream, TokenTree};
-use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Index, Lit, Member, Meta, Path};
+use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Index, Lit, LitStr, Member, Meta, Path};
 
 use crate::args::{self, Arg, EVENT};
 use crate::errors::{Errors, did_you_mean};
@@ -16,6 +16,8 @@ pub(crate) struct EventType {
     pub(crate) aliases: Vec<String>,
     pub(crate) context: Option<String>,
     pub(crate) key: Option<Member>,
+    /// Recorded names of fields that are not shown.
+    pub(crate) sensitive: Vec<String>,
 }
 
 pub(crate) fn derive(item: TokenStream) -> TokenStream {
@@ -54,6 +56,7 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
         aliases: Vec::new(),
         context: None,
         key: None,
+        sensitive: Vec::new(),
     };
     let mut tokens = TokenStream::new();
     for attr in input.attrs.iter().filter(|attr| attr.path().is_ident("event")) {
@@ -66,7 +69,7 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
             _ => errors.on(attr, "options must stand in parentheses: `#[event(name = \"OrderPlaced\")]`"),
         }
     }
-    stray(&input.data, errors);
+    event.sensitive = on_fields(&input.data, errors);
     let mut named = false;
     for arg in args::read("#[event]", EVENT, tokens, errors).list {
         match arg.key.name {
@@ -90,17 +93,22 @@ fn read(input: &DeriveInput, errors: &mut Errors) -> EventType {
     event
 }
 
-/// `#[event]` where the derive has to allow it, and where it means nothing.
-fn stray(data: &Data, errors: &mut Errors) {
-    let mut refuse = |attrs: &[Attribute], instead: &str| {
-        for attr in attrs.iter().filter(|attr| attr.path().is_ident("event")) {
-            errors.on(attr, format_args!("`#[event]` must be on the type{instead}"));
-        }
+/// `#[event(sensitive)]`, and `#[event]` where the derive has to allow it and it means nothing.
+fn on_fields(data: &Data, errors: &mut Errors) -> Vec<String> {
+    let mut sensitive = Vec::new();
+    let refuse = |attr: &Attribute, instead: &str, errors: &mut Errors| {
+        errors.on(attr, format_args!("`#[event]` must be on the type{instead}"));
     };
     let mut fields = |fields: &Fields, is_struct: bool| {
         for (member, field) in fields.members().zip(fields) {
-            let instead = if is_struct { format!(": `#[event(key = {})]`", text(&member)) } else { String::new() };
-            refuse(&field.attrs, &instead);
+            for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("event")) {
+                if is_sensitive(attr) {
+                    hide(attr, &member, &field.attrs, &mut sensitive, errors);
+                    continue;
+                }
+                let instead = if is_struct { format!(": `#[event(key = {})]`", text(&member)) } else { String::new() };
+                refuse(attr, &instead, errors);
+            }
         }
     };
     match data {
@@ -110,10 +118,49 @@ fn stray(data: &Data, errors: &mut Errors) {
                 fields(&variant.fields, false);
             }
             for variant in &data.variants {
-                refuse(&variant.attrs, ": all variants are recorded under its one name");
+                for attr in variant.attrs.iter().filter(|attr| attr.path().is_ident("event")) {
+                    refuse(attr, ": all variants are recorded under its one name", errors);
+                }
             }
         }
         Data::Union(_) => {}
+    }
+    sensitive
+}
+
+fn is_sensitive(attr: &Attribute) -> bool {
+    matches!(&attr.meta, Meta::List(list) if list.tokens.to_string() == "sensitive")
+}
+
+/// The names under which a field is recorded: its own, whose spelling `rename_all` may change, and those of `rename`.
+fn hide(attr: &Attribute, member: &Member, attrs: &[Attribute], names: &mut Vec<String>, errors: &mut Errors) {
+    let Member::Named(ident) = member else {
+        return errors.on(attr, "`sensitive` must be on a field with a name, by which its value is found");
+    };
+    let mut flattened = false;
+    names.push(plain(ident));
+    for serde in attrs.iter().filter(|attr| attr.path().is_ident("serde")) {
+        // What serde does not understand is serde's to say.
+        let _ = serde.parse_nested_meta(|meta| {
+            flattened |= meta.path.is_ident("flatten");
+            if meta.path.is_ident("rename") && meta.input.peek(syn::token::Paren) {
+                meta.parse_nested_meta(|inner| {
+                    names.push(inner.value()?.parse::<LitStr>()?.value());
+                    Ok(())
+                })?;
+            } else if meta.input.peek(syn::Token![=]) {
+                let value: Expr = meta.value()?.parse()?;
+                if let (true, Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) = (meta.path.is_ident("rename"), value) {
+                    names.push(text.value());
+                }
+            } else if meta.input.peek(syn::token::Paren) {
+                let _: TokenTree = meta.input.parse()?;
+            }
+            Ok(())
+        });
+    }
+    if flattened {
+        errors.on(attr, "`sensitive` must not be on a flattened field: it is recorded under the names inside of it");
     }
 }
 

@@ -9,4 +9,7 @@ pub struct Plain {}
 #[event(name = "OrderPlaced", alias = "Placed", context = "shop", key = order_id)]
 pub struct Full {
     pub order_id: String,
+    #[event(sensitive)]
+    #[serde(default, rename = "mail")]
+    pub email: String,
 }

@@ -104,3 +104,18 @@ struct OnlyOneWay {}
 #[event(crate = evento)]
 //~             ^^^^^^ `crate` must be a path from the root, such as `::evento` or `crate::evento`
 struct Relative {}
+
+#[derive(Event, Serialize, Deserialize)]
+struct Place(#[event(sensitive)] String);
+//~          ^^^^^^^^^^^^^^^^^^^ `sensitive` must be on a field with a name, by which its value is found
+
+#[derive(Serialize, Deserialize)]
+struct Inner {}
+
+#[derive(Event, Serialize, Deserialize)]
+struct Flat {
+    #[event(sensitive)]
+    //~@1+19 `sensitive` must not be on a flattened field: it is recorded under the names inside of it
+    #[serde(flatten)]
+    inner: Inner,
+}

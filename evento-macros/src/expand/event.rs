@@ -11,11 +11,13 @@ use crate::names::at;
 
 /// The derive's `impl`.
 pub(crate) fn event(event: &EventType) -> TokenStream {
-    let EventType { krate, ident, name, aliases, context, key } = event;
+    let EventType { krate, ident, name, aliases, context, key, sensitive } = event;
     let (rt, import) = runtime(krate.as_ref());
     let aliases =
         (!aliases.is_empty()).then(|| quote!(const ALIASES: &'static [&'static #rt::str] = &[#(#aliases),*];));
     let context = context.as_ref().map(|context| quote!(const CONTEXT: &'static #rt::str = #context;));
+    let sensitive =
+        (!sensitive.is_empty()).then(|| quote!(const SENSITIVE: &'static [&'static #rt::str] = &[#(#sensitive),*];));
     let key = key.as_ref().map(|member| {
         // The field keeps the user's span; `&self` must not: it belongs to this method.
         let field = member.to_token_stream();
@@ -36,6 +38,7 @@ pub(crate) fn event(event: &EventType) -> TokenStream {
                 const NAME: &'static #rt::str = #name;
                 #aliases
                 #context
+                #sensitive
                 #key
             }
         };

@@ -12,6 +12,7 @@ use crate::consumer::DispatchContext;
 use crate::context::MissingDependency;
 use crate::deps::Deps;
 use crate::engine::{ConsumerEngine, ConsumerPlan, HandlerPlan, ObserverEngine, ProjectorEngine, SagaEngine};
+use crate::event::Redaction;
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
 use crate::policy::{Batching, CheckpointMode, DeadLetterPolicy, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
@@ -22,6 +23,7 @@ pub(super) struct Blueprint {
     pub(super) plan: Plan,
     components: Vec<Resolved>,
     sizes: LoopSettings,
+    pub(super) redaction: Redaction,
 }
 
 struct Resolved {
@@ -31,6 +33,8 @@ struct Resolved {
     dead_letter: DeadLetterPolicy,
     redrive_transient: Option<Duration>,
     wait_for_head: bool,
+    /// Whether this instance runs it.
+    enabled: bool,
     /// One consumer each.
     contexts: Vec<ContextPattern>,
     on_start: Option<&'static HookDef>,
@@ -49,6 +53,7 @@ impl Resolved {
             dead_letter: settings.dead_letter.value,
             redrive_transient: settings.redrive_transient.as_ref().map(|every| every.value),
             wait_for_head: settings.wait_for_head.value,
+            enabled: settings.is_enabled(),
             contexts: settings.contexts.value.iter().filter_map(|text| ContextPattern::parse(text).ok()).collect(),
             on_start: component.hooks.first().copied(),
             on_reset: component.resets.first().copied(),
@@ -88,6 +93,11 @@ impl Blueprint {
             warnings,
             components: draft.components.iter().map(Resolved::of).collect(),
             sizes: draft.sizes.for_loop(),
+            redaction: Redaction::new(draft.handlers().flat_map(|(_, handler)| {
+                let names = handler.def.names.into_iter();
+                let names = names.flat_map(|(name, aliases)| std::iter::once(name).chain(aliases.iter().copied()));
+                names.map(|name| (name, handler.def.sensitive))
+            })),
         }
     }
 
@@ -109,7 +119,7 @@ impl Blueprint {
         stores: &Stores,
     ) -> Result<Vec<ConsumerPlan>, (&'static ComponentDef, MissingDependency)> {
         let mut plans = Vec::new();
-        for component in &self.components {
+        for component in self.components.iter().filter(|component| component.enabled) {
             let value = component.value(deps).map_err(|missing| (component.def, missing))?;
             let handlers: Vec<HandlerPlan> = component
                 .handlers

@@ -5,9 +5,10 @@ use std::panic::Location as Caller;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::config::{self, Config};
 use super::discover::{Draft, Registry};
 use super::report::{LaunchError, Report};
-use super::settings::{Defaults, ForComponent, What};
+use super::settings::{Defaults, ForComponent, Origin, What};
 use super::{Bundle, launch};
 use crate::clock::{Clock, SharedClock, SystemClock};
 use crate::cluster::LeaseRenewal;
@@ -26,7 +27,8 @@ pub const DEFAULT_STOP_DEADLINE: Duration = Duration::from_secs(30);
 /// A bundle being put together. No call fails; [`build`](Self::build) tells everything that is wrong at once.
 ///
 /// A setting for one component (`.component_…::<T>(..)`) wins over its attribute, an attribute over the bundle's
-/// setting for all, and that over the built-in value. Said twice, the later call counts.
+/// setting for all, and that over the built-in value. Said twice, the later call counts. What [`config`](Self::config)
+/// says of one component wins over all of these, what it says for all over the bundle's setting for all.
 #[must_use = "a builder does nothing until `build`"]
 pub struct BundleBuilder {
     pub(super) name: String,
@@ -43,6 +45,7 @@ pub struct BundleBuilder {
     pub(super) dispatch: DispatchContext,
     pub(super) listeners: Vec<Listener>,
     pub(super) defaults: Defaults,
+    pub(super) config: Config,
     pub(super) for_components: Vec<ForComponent>,
     pub(super) forget: Vec<(String, u32, Location)>,
     pub(super) clock: SharedClock,
@@ -83,6 +86,7 @@ impl BundleBuilder {
             dispatch: DispatchContext::default(),
             listeners: Vec::new(),
             defaults: Defaults::default(),
+            config: Config::default(),
             for_components: Vec::new(),
             forget: Vec::new(),
             clock: Arc::new(SystemClock),
@@ -203,7 +207,7 @@ impl BundleBuilder {
     /// mode.
     #[track_caller]
     pub fn checkpoint_mode(mut self, mode: CheckpointMode) -> Self {
-        self.defaults.mode = Some((mode, here()));
+        self.defaults.mode = Some((mode, Origin::Builder(here())));
         self
     }
 
@@ -250,7 +254,7 @@ impl BundleBuilder {
     /// At most so many events of a consumer run again after a crash. Default 1,024.
     #[track_caller]
     pub fn window(mut self, events: usize) -> Self {
-        self.defaults.window = Some((events, here()));
+        self.defaults.window = Some((events, Origin::Builder(here())));
         self
     }
 
@@ -258,35 +262,35 @@ impl BundleBuilder {
     /// 1 writes before the next event starts.
     #[track_caller]
     pub fn checkpoint_every(mut self, events: usize) -> Self {
-        self.defaults.checkpoint_every = Some((events, here()));
+        self.defaults.checkpoint_every = Some((events, Origin::Builder(here())));
         self
     }
 
     /// … or after this time, whichever comes first. Default 100 ms.
     #[track_caller]
     pub fn checkpoint_interval(mut self, time: Duration) -> Self {
-        self.defaults.checkpoint_interval = Some((time, here()));
+        self.defaults.checkpoint_interval = Some((time, Origin::Builder(here())));
         self
     }
 
     /// Events read from the store at once. Default 500.
     #[track_caller]
     pub fn page(mut self, events: usize) -> Self {
-        self.defaults.page = Some((events, here()));
+        self.defaults.page = Some((events, Origin::Builder(here())));
         self
     }
 
     /// Events a consumer reads ahead of what has started. Default 1,024.
     #[track_caller]
     pub fn look_ahead(mut self, events: usize) -> Self {
-        self.defaults.look_ahead = Some((events, here()));
+        self.defaults.look_ahead = Some((events, Origin::Builder(here())));
         self
     }
 
     /// Payload bytes a consumer reads ahead. Default 16 MiB.
     #[track_caller]
     pub fn look_ahead_bytes(mut self, bytes: usize) -> Self {
-        self.defaults.look_ahead_bytes = Some((bytes, here()));
+        self.defaults.look_ahead_bytes = Some((bytes, Origin::Builder(here())));
         self
     }
 
@@ -312,7 +316,7 @@ impl BundleBuilder {
     /// and is offered again. Default 5 s.
     #[track_caller]
     pub fn admission_wait(mut self, time: Duration) -> Self {
-        self.defaults.admission_wait = Some((time, here()));
+        self.defaults.admission_wait = Some((time, Origin::Builder(here())));
         self
     }
 
@@ -321,28 +325,57 @@ impl BundleBuilder {
     /// handler that outlives its process in a stopped state for longer may overlap with its second run. Default 5 min.
     #[track_caller]
     pub fn claim_expiry(mut self, time: Duration) -> Self {
-        self.defaults.claim_expiry = Some((time, here()));
+        self.defaults.claim_expiry = Some((time, Origin::Builder(here())));
         self
     }
 
     /// How long is remembered which events an observer has handled, and which saga instances have ended. Default 7 days.
     #[track_caller]
     pub fn dedupe_window(mut self, time: Duration) -> Self {
-        self.defaults.dedupe_window = Some((time, here()));
+        self.defaults.dedupe_window = Some((time, Origin::Builder(here())));
         self
     }
 
     /// Delay before the first further attempt, for handlers that say none. Default 1 s.
     #[track_caller]
     pub fn retry_delay(mut self, delay: Duration) -> Self {
-        self.defaults.retry_delay = Some((delay, here()));
+        self.defaults.retry_delay = Some((delay, Origin::Builder(here())));
         self
     }
 
     /// Longest delay between attempts, for handlers that say none. Default 30 s.
     #[track_caller]
     pub fn max_delay(mut self, delay: Duration) -> Self {
-        self.defaults.max_delay = Some((delay, here()));
+        self.defaults.max_delay = Some((delay, Origin::Builder(here())));
+        self
+    }
+
+    /// First pause of a consumer that has nothing to read and got no hint. Default 100 ms.
+    #[track_caller]
+    pub fn poll_min(mut self, pause: Duration) -> Self {
+        self.defaults.poll_min = Some((pause, Origin::Builder(here())));
+        self
+    }
+
+    /// Longest pause of that kind; it doubles from look to look. Default 1 s.
+    #[track_caller]
+    pub fn poll_max(mut self, pause: Duration) -> Self {
+        self.defaults.poll_max = Some((pause, Origin::Builder(here())));
+        self
+    }
+
+    /// Settings from outside, laid over what the code says: see [`Config`] for their names and for what wins. Of several
+    /// calls a later one is laid over an earlier one.
+    ///
+    /// ```no_run
+    /// # fn f() -> evento_runtime::Result {
+    /// use evento_runtime::bundle::{Bundle, Config};
+    ///
+    /// let bundle = Bundle::builder("orders").discover().config(Config::from_env("EVENTO_CFG_")?);
+    /// # Ok(()) }
+    /// ```
+    pub fn config(mut self, config: Config) -> Self {
+        self.config.extend(config);
         self
     }
 
@@ -386,7 +419,8 @@ impl BundleBuilder {
     ///
     /// # Errors
     /// Everything that is wrong, at once; see [the list](crate::bundle#what-stops-a-launch).
-    pub fn build(self) -> Result<Bundle, LaunchError> {
+    pub fn build(mut self) -> Result<Bundle, LaunchError> {
+        config::apply(&mut self);
         let draft = Draft::new(&self);
         let mut report = Report::default();
         launch::judge(&draft, &mut report);

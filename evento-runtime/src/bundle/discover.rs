@@ -195,7 +195,10 @@ impl<'a> Draft<'a> {
             .handlers
             .iter()
             .chain(free)
-            .map(|handler| DraftHandler { def: handler, settings: HandlerSettings::of(handler, &builder.defaults) })
+            .map(|handler| DraftHandler {
+                def: handler,
+                settings: HandlerSettings::of(def, handler, &builder.defaults, &builder.config),
+            })
             .collect();
         let settling = handlers.iter().any(|handler| handler.settles());
         let joining = |hooks: &[&'static FreeHook]| -> Vec<&'static HookDef> {
@@ -207,7 +210,7 @@ impl<'a> Draft<'a> {
             hooks: def.on_start.iter().chain(joining(&registry.hooks)).collect(),
             resets: def.on_reset.iter().chain(joining(&registry.resets)).collect(),
             handlers,
-            settings: ComponentSettings::of(def, settling, &builder.defaults, &builder.for_components),
+            settings: ComponentSettings::of(def, settling, &builder.defaults, &builder.for_components, &builder.config),
             value: builder.given.iter().find(|given| given.def.type_id == def.type_id).and_then(|g| g.value.clone()),
         }
     }

@@ -39,6 +39,7 @@
 
 mod blueprint;
 mod builder;
+mod config;
 mod discover;
 mod error;
 mod launch;
@@ -52,6 +53,7 @@ mod style;
 mod text;
 
 pub use builder::{BundleBuilder, DEFAULT_STOP_DEADLINE};
+pub use config::{Config, ConfigError};
 pub use error::{Error, Result, RunError};
 pub use plan::Plan;
 pub use report::{LaunchError, Problem};

@@ -69,6 +69,8 @@ struct ExecutorEntry {
     name: String,
     capacity: Option<usize>,
     rate: Option<String>,
+    /// Who said it, if it was not the code.
+    capacity_from: Option<Location>,
     keeps_key_order: bool,
     users: Vec<String>,
 }
@@ -145,6 +147,7 @@ impl ComponentEntry {
             ]
             .into_iter()
             .chain(settings.redrive_transient.as_ref().map(|every| Entry::new("redrive_transient", every, shown)))
+            .chain(settings.enabled.as_ref().map(|enabled| Entry::new("enabled", enabled, |enabled| (*enabled).into())))
             .collect(),
             on_start: component.hooks.first().map(|hook| hook.method),
             on_reset: component.resets.first().map(|hook| hook.method),
@@ -193,6 +196,11 @@ impl Plan {
             name: executor.name().to_owned(),
             capacity: executor.capacity(),
             rate: executor.rate_limit().map(|limit| limit.to_string()),
+            capacity_from: builder
+                .config
+                .size(&["executor", executor.name(), "capacity"])
+                .filter(|(capacity, _)| executor.capacity() == Some(*capacity))
+                .map(|(_, at)| at),
             keeps_key_order: executor.keeps_key_order(),
             users: draft
                 .handlers()
@@ -224,6 +232,8 @@ impl Plan {
                 Entry::new("parked_queue", &sizes.parked_queue, number),
                 Entry::new("claim_expiry", &sizes.claim_expiry, shown),
                 Entry::new("dedupe_window", &sizes.dedupe_window, shown),
+                Entry::new("poll_min", &sizes.poll_min, shown),
+                Entry::new("poll_max", &sizes.poll_max, shown),
             ],
             needs: needs(draft),
             forget: builder.forget.iter().map(|(name, version, _)| (name.clone(), *version)).collect(),
@@ -246,6 +256,7 @@ impl Plan {
                 "name": executor.name,
                 "capacity": executor.capacity,
                 "rate": executor.rate,
+                "capacity_origin": executor.capacity_from.map(|at| Origin::Config(at).to_json()),
                 "keeps_key_order": executor.keeps_key_order,
                 "handlers": executor.users,
             })).collect::<Vec<_>>(),
@@ -344,7 +355,12 @@ impl fmt::Display for Plan {
         for executor in &self.executors {
             write!(f, "\nexecutor {}  ", executor.name)?;
             match executor.capacity {
-                Some(capacity) => write!(f, "capacity {capacity}")?,
+                Some(capacity) => {
+                    write!(f, "capacity {capacity}")?;
+                    if let Some(at) = executor.capacity_from {
+                        write!(f, " ({})", Origin::Config(at))?;
+                    }
+                }
                 None => f.write_str("unbounded")?,
             }
             if let Some(rate) = &executor.rate {

@@ -14,7 +14,7 @@ use crate::component::Component;
 use crate::consumer::{ConsumerStatus, EngineEvent, Telemetry};
 use crate::engine::{ConsumerHandle, EngineSupervisor, Waited};
 use crate::error::WaitError;
-use crate::event::Position;
+use crate::event::{Position, Redaction};
 use crate::store::Store;
 
 /// A bundle whose consumers run.
@@ -29,6 +29,7 @@ pub struct Running {
     pub(super) plan: Plan,
     pub(super) warnings: Vec<Problem>,
     pub(super) supervisor: EngineSupervisor,
+    pub(super) redaction: Redaction,
     pub(super) telemetry: Option<Arc<dyn Telemetry>>,
 }
 
@@ -118,6 +119,12 @@ impl Running {
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<EngineEvent> {
         self.supervisor.events()
+    }
+
+    /// What of the events that its handlers take is not shown to people.
+    #[must_use]
+    pub const fn redaction(&self) -> &Redaction {
+        &self.redaction
     }
 
     /// What the bundle was given with [`telemetry`](super::BundleBuilder::telemetry).

@@ -1,9 +1,10 @@
-//! Which setting counts, and who said so: builder for the component, then attribute, then builder for all, then
-//! built in.
+//! Which setting counts, and who said so: configuration for the component, builder for it, attribute, configuration for
+//! all, builder for all, built in.
 
 use std::fmt;
 use std::time::Duration;
 
+use super::config::Config;
 use crate::component::{ComponentDef, HandlerDef, Kind, Location};
 use crate::policy::{
     CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, DeadLetterPolicy, LoopSettings, RetryPolicy, StartFrom,
@@ -20,13 +21,15 @@ pub(super) enum Origin {
     Attribute(Location),
     /// A call on the builder that names the component.
     Component(Location),
+    /// The configuration from outside.
+    Config(Location),
 }
 
 impl Origin {
     pub(super) const fn location(self) -> Option<Location> {
         match self {
             Self::BuiltIn => None,
-            Self::Builder(at) | Self::Attribute(at) | Self::Component(at) => Some(at),
+            Self::Builder(at) | Self::Attribute(at) | Self::Component(at) | Self::Config(at) => Some(at),
         }
     }
 }
@@ -38,6 +41,7 @@ impl Origin {
             Self::Builder(_) => "bundle",
             Self::Attribute(_) => "attribute",
             Self::Component(_) => "bundle-for-component",
+            Self::Config(_) => "config",
         };
         let at = self.location();
         serde_json::json!({ "by": by, "file": at.map(|at| at.file), "line": at.map(|at| at.line) })
@@ -49,6 +53,7 @@ impl fmt::Display for Origin {
         match self {
             Self::BuiltIn => f.write_str("built in"),
             Self::Builder(at) | Self::Component(at) => write!(f, "{at}"),
+            Self::Config(at) => write!(f, "config, {at}"),
             // Of what it is said of, whose place is printed beside it.
             Self::Attribute(_) => f.write_str("attribute"),
         }
@@ -72,8 +77,8 @@ impl<T> Setting<T> {
     }
 }
 
-/// Something a builder call said.
-pub(super) type Said<T> = Option<(T, Location)>;
+/// Something a builder call said, or the configuration in its place.
+pub(super) type Said<T> = Option<(T, Origin)>;
 
 /// What the builder says for all components.
 #[derive(Debug, Clone, Default)]
@@ -90,6 +95,8 @@ pub(super) struct Defaults {
     pub(super) parked_queue: Said<usize>,
     pub(super) claim_expiry: Said<Duration>,
     pub(super) dedupe_window: Said<Duration>,
+    pub(super) poll_min: Said<Duration>,
+    pub(super) poll_max: Said<Duration>,
     pub(super) retry_delay: Said<Duration>,
     pub(super) max_delay: Said<Duration>,
 }
@@ -108,13 +115,45 @@ pub(super) struct Sizes {
     pub(super) parked_queue: Setting<usize>,
     pub(super) claim_expiry: Setting<Duration>,
     pub(super) dedupe_window: Setting<Duration>,
+    pub(super) poll_min: Setting<Duration>,
+    pub(super) poll_max: Setting<Duration>,
+}
+
+/// What the configuration says of one thing wins over everything else.
+fn over<T>(setting: &mut Setting<T>, said: Option<(T, Location)>) {
+    if let Some((value, at)) = said {
+        *setting = Setting::new(value, Origin::Config(at));
+    }
 }
 
 fn or_built_in<T: Copy>(said: Said<T>, built_in: T) -> Setting<T> {
-    said.map_or(Setting::built_in(built_in), |(value, at)| Setting::new(value, Origin::Builder(at)))
+    said.map_or(Setting::built_in(built_in), |(value, origin)| Setting::new(value, origin))
 }
 
 impl Defaults {
+    /// The configuration's settings for all take the place of the builder's.
+    pub(super) fn take(&mut self, config: &Config) {
+        fn put<T>(said: &mut Said<T>, found: Option<(T, Location)>) {
+            if let Some((value, at)) = found {
+                *said = Some((value, Origin::Config(at)));
+            }
+        }
+        put(&mut self.mode, config.mode(&["checkpoint"]));
+        put(&mut self.page, config.size(&["page"]));
+        put(&mut self.look_ahead, config.size(&["look_ahead"]));
+        put(&mut self.look_ahead_bytes, config.size(&["look_ahead_bytes"]));
+        put(&mut self.window, config.size(&["window"]));
+        put(&mut self.checkpoint_every, config.size(&["checkpoint_every"]));
+        put(&mut self.checkpoint_interval, config.time(&["checkpoint_interval"]));
+        put(&mut self.admission_wait, config.time(&["admission_wait"]));
+        put(&mut self.claim_expiry, config.time(&["claim_expiry"]));
+        put(&mut self.dedupe_window, config.time(&["dedupe_window"]));
+        put(&mut self.poll_min, config.time(&["poll_min"]));
+        put(&mut self.poll_max, config.time(&["poll_max"]));
+        put(&mut self.retry_delay, config.time(&["retry_delay"]));
+        put(&mut self.max_delay, config.time(&["max_delay"]));
+    }
+
     pub(super) fn sizes(&self) -> Sizes {
         let built_in = LoopSettings::default();
         let window = or_built_in(self.window, built_in.window);
@@ -131,6 +170,8 @@ impl Defaults {
             parked_queue: or_built_in(self.parked_queue, built_in.parked_queue),
             claim_expiry: or_built_in(self.claim_expiry, built_in.claim_expiry),
             dedupe_window: or_built_in(self.dedupe_window, built_in.dedupe_window),
+            poll_min: or_built_in(self.poll_min, built_in.poll_min),
+            poll_max: or_built_in(self.poll_max, built_in.poll_max),
             window,
         }
     }
@@ -151,7 +192,8 @@ impl Sizes {
             parked_queue: self.parked_queue.value,
             claim_expiry: self.claim_expiry.value,
             dedupe_window: self.dedupe_window.value,
-            ..LoopSettings::default()
+            poll_min: self.poll_min.value,
+            poll_max: self.poll_max.value,
         }
     }
 }
@@ -187,11 +229,19 @@ pub(super) struct ComponentSettings {
     pub(super) dead_letter: Setting<DeadLetterPolicy>,
     /// Only where it is said.
     pub(super) redrive_transient: Option<Setting<Duration>>,
+    /// Whether this instance runs it. Only where it is said.
+    pub(super) enabled: Option<Setting<bool>>,
 }
 
 impl ComponentSettings {
     /// `settling`: a handler takes the framework's transaction, or many events at once.
-    pub(super) fn of(def: &'static ComponentDef, settling: bool, defaults: &Defaults, said: &[ForComponent]) -> Self {
+    pub(super) fn of(
+        def: &'static ComponentDef,
+        settling: bool,
+        defaults: &Defaults,
+        said: &[ForComponent],
+        config: &Config,
+    ) -> Self {
         let attribute = Origin::Attribute(def.location);
         let mut settings = Self {
             mode: match (def.kind, def.checkpoint, defaults.mode) {
@@ -214,6 +264,7 @@ impl ComponentSettings {
                 .dead_letter
                 .map_or(Setting::built_in(DeadLetterPolicy::default()), |policy| Setting::new(policy, attribute)),
             redrive_transient: def.redrive_transient.map(|every| Setting::new(every, attribute)),
+            enabled: None,
         };
         for said in said.iter().filter(|said| said.def.type_id == def.type_id) {
             let origin = Origin::Component(said.at);
@@ -227,7 +278,17 @@ impl ComponentSettings {
                 What::RedriveTransient(every) => settings.redrive_transient = Some(Setting::new(*every, origin)),
             }
         }
+        let path = |setting| ["component", def.name, setting];
+        over(&mut settings.mode, config.mode(&path("checkpoint")).filter(|_| def.kind == Kind::Projector));
+        over(&mut settings.contexts, config.texts(&path("contexts")));
+        over(&mut settings.wait_for_head, config.flag(&path("wait_for_head")));
+        settings.enabled = config.flag(&path("enabled")).map(|(value, at)| Setting::new(value, Origin::Config(at)));
         settings
+    }
+
+    /// Whether this instance runs it.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled.as_ref().is_none_or(|enabled| enabled.value)
     }
 }
 
@@ -248,13 +309,13 @@ pub(super) struct HandlerSettings {
 }
 
 impl HandlerSettings {
-    pub(super) fn of(def: &HandlerDef, defaults: &Defaults) -> Self {
+    pub(super) fn of(component: &ComponentDef, def: &HandlerDef, defaults: &Defaults, config: &Config) -> Self {
         let attribute = Origin::Attribute(def.location);
         let delay = |own: Option<Duration>, said, built_in| match own {
             Some(own) => Setting::new(own, attribute),
             None => or_built_in(said, built_in),
         };
-        Self {
+        let mut settings = Self {
             retry: def.retry.map_or(Setting::built_in(-1), |retry| Setting::new(retry, attribute)),
             retry_delay: delay(def.retry_delay, defaults.retry_delay, DEFAULT_RETRY_DELAY),
             max_delay: delay(def.max_delay, defaults.max_delay, DEFAULT_MAX_DELAY),
@@ -262,7 +323,12 @@ impl HandlerSettings {
             abandon: def.abandon.then_some(Setting::new(true, attribute)),
             batch: def.batch.map(|batch| Setting::new(batch, attribute)),
             linger: def.linger.map(|linger| Setting::new(linger, attribute)),
-        }
+        };
+        let path = |setting| ["component", component.name, "handler", def.method, setting];
+        over(&mut settings.retry, config.retry(&path("retry")));
+        over(&mut settings.retry_delay, config.time(&path("retry_delay")));
+        over(&mut settings.max_delay, config.time(&path("max_delay")));
+        settings
     }
 
     /// As the engine takes it; what -1 means under an executor is the engine's to know.

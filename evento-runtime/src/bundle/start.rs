@@ -158,6 +158,7 @@ async fn begin(
         wanted,
     };
     let supervisor = EngineSupervisor::start(config).await?;
+    let redaction = blueprint.redaction.clone();
     let mut warnings = blueprint.warnings;
     warnings.extend(connected);
     Ok(Running {
@@ -167,6 +168,7 @@ async fn begin(
         plan: blueprint.plan,
         warnings,
         supervisor,
+        redaction,
         telemetry: dispatch.telemetry,
     })
 }

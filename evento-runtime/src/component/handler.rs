@@ -68,6 +68,8 @@ pub struct HandlerDef {
     pub batch: Option<u32>,
     /// How long it waits for more of them; `None`: it takes what waits.
     pub linger: Option<Duration>,
+    /// Fields of its event whose values are not shown.
+    pub sensitive: &'static [&'static str],
     /// Provided types it takes, one list an argument.
     pub needs: &'static [&'static [Need]],
     /// Calls it.
@@ -96,6 +98,7 @@ impl HandlerDef {
             method,
             names: E::NAMES,
             has_key: E::HAS_KEY,
+            sensitive: E::SENSITIVE,
             executor: None,
             retry: None,
             retry_delay: None,

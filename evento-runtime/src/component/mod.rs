@@ -104,6 +104,7 @@ pub struct Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
+        // A variable of the environment has no lines.
+        if self.line == 0 { f.write_str(self.file) } else { write!(f, "{}:{}", self.file, self.line) }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::error::Category;
+
 use super::{Event, JSON, StoredEvent};
 use crate::error::BoxError;
 
@@ -17,6 +19,9 @@ pub trait EventArgument: Sized + Send + 'static {
     /// Whether the type supplies a key of its own.
     const HAS_KEY: bool;
 
+    /// Fields whose values are not to be shown.
+    const SENSITIVE: &'static [&'static str] = &[];
+
     /// Decodes the recorded bytes.
     ///
     /// # Errors
@@ -27,13 +32,28 @@ pub trait EventArgument: Sized + Send + 'static {
 impl<E: Event> EventArgument for E {
     const NAMES: Option<(&'static str, &'static [&'static str])> = Some((E::NAME, E::ALIASES));
     const HAS_KEY: bool = E::HAS_KEY;
+    const SENSITIVE: &'static [&'static str] = E::SENSITIVE;
 
     fn decode(event: &Arc<StoredEvent>) -> Result<Self, DecodeError> {
         if &*event.content_type != JSON {
             return Err(DecodeError::new(event, "its content type is not application/json"));
         }
-        serde_json::from_slice(&event.payload).map_err(|error| DecodeError::new(event, error))
+        serde_json::from_slice(&event.payload).map_err(|error| match E::SENSITIVE {
+            [] => DecodeError::new(event, error),
+            // The decoder's own words may hold the value it did not like.
+            _ => DecodeError::new(event, place_of(&error)),
+        })
     }
+}
+
+/// What is wrong and where, without what stands there.
+fn place_of(error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        Category::Data => "a value is not what the type says",
+        Category::Eof => "it ends early",
+        Category::Syntax | Category::Io => "it is no JSON",
+    };
+    format!("{what}, at line {} column {}", error.line(), error.column())
 }
 
 /// The recorded event as it is: the catch-all for names without a handler of their own.

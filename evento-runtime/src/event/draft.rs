@@ -1,5 +1,6 @@
 //! An event that is not stored yet.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use super::{Event, EventId, JSON};
 ///     .metadata("user", "ada");
 /// # let _ = event;
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewEvent {
     pub(crate) id: EventId,
     id_given: bool,
@@ -106,6 +107,18 @@ impl NewEvent {
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self
+    }
+}
+
+/// Without payload and metadata: logs are read by many.
+impl fmt::Debug for NewEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewEvent")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("context", &self.context)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }
 

@@ -5,12 +5,14 @@ mod draft;
 mod identity;
 mod position;
 mod recorded;
+mod redaction;
 
 pub use argument::{DecodeError, EventArgument, RawEvent};
 pub use draft::NewEvent;
 pub use identity::{EventId, Timestamp};
 pub use position::{Position, PositionTooLong};
 pub use recorded::{Metadata, StoredEvent};
+pub use redaction::{DOTS, Redaction};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,7 +34,9 @@ pub const DEFAULT_CONTEXT: &str = "default";
 /// ```
 ///
 /// The name is identity: it is stored with every event. Renaming the Rust type without `name = ".."` makes
-/// a new event; `alias = ".."` lets the type read what an older name recorded.
+/// a new event; `alias = ".."` lets the type read what an older name recorded. `#[event(sensitive)]` on a field keeps its
+/// value out of what people are shown: pages and previews have dots in its place, and errors of decoding say where and
+/// not what. The bytes that are stored are not changed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event",
     label = "does not implement `Event`",
@@ -47,6 +51,9 @@ pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
     const CONTEXT: &'static str = DEFAULT_CONTEXT;
     /// Whether [`key`](Self::key) returns one.
     const HAS_KEY: bool = false;
+
+    /// Fields marked `#[event(sensitive)]`, by their names: their values are shown as dots, see [`Redaction`].
+    const SENSITIVE: &'static [&'static str] = &[];
 
     /// The key (aggregate id) this event carries in itself, if its type names a field for it.
     fn key(&self) -> Option<String> {

@@ -1,14 +1,16 @@
 //! The recorded form of an event.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use super::redaction::Bytes as Hidden;
 use super::{EventId, Position, Timestamp};
 
-/// An event as a source holds it.
-#[derive(Debug, Clone)]
+/// An event as a source holds it. Its `Debug` has no payload and no metadata: logs are read by many.
+#[derive(Clone)]
 pub struct StoredEvent {
     /// Where it stands in the source.
     pub position: Position,
@@ -47,6 +49,23 @@ impl StoredEvent {
             Some(Value::String(parent)) => Some(parent),
             _ => None,
         }
+    }
+}
+
+impl fmt::Debug for StoredEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredEvent")
+            .field("position", &self.position)
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("context", &self.context)
+            .field("key", &self.key)
+            .field("version", &self.version)
+            .field("recorded_at", &self.recorded_at)
+            .field("content_type", &self.content_type)
+            .field("payload", &Hidden(self.payload.len()))
+            .field("metadata", &Hidden(self.metadata.len()))
+            .finish()
     }
 }
 

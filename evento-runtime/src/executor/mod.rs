@@ -235,6 +235,13 @@ pub trait ConsumerExecutor: Send + Sync + 'static {
     /// Figures so far.
     fn stats(&self) -> ExecutorStats;
 
+    /// The same with another capacity, for a [`Config`](crate::bundle::Config) to ask for before anything runs. `None`,
+    /// the default: it cannot be given one.
+    fn with_capacity(&self, capacity: usize) -> Option<Arc<dyn ConsumerExecutor>> {
+        let _ = capacity;
+        None
+    }
+
     /// Refuses new work, then waits until nothing runs. Cancel-safe; any number of times.
     async fn close(&self);
 }
@@ -276,6 +283,10 @@ impl<T: ConsumerExecutor + ?Sized> ConsumerExecutor for Arc<T> {
 
     fn stats(&self) -> ExecutorStats {
         (**self).stats()
+    }
+
+    fn with_capacity(&self, capacity: usize) -> Option<Arc<dyn ConsumerExecutor>> {
+        (**self).with_capacity(capacity)
     }
 
     fn close<'a, 'b>(&'a self) -> BoxFuture<'b, ()>

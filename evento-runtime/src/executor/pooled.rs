@@ -143,6 +143,10 @@ impl ConsumerExecutor for PooledExecutor {
         self.bench.changed.notify_one();
     }
 
+    fn with_capacity(&self, capacity: usize) -> Option<Arc<dyn ConsumerExecutor>> {
+        Some(Arc::new(Self::new(self.name().to_owned(), capacity)))
+    }
+
     fn stats(&self) -> ExecutorStats {
         self.permits.stats()
     }

@@ -63,6 +63,10 @@ impl ConsumerExecutor for TaskExecutor {
         }
     }
 
+    fn with_capacity(&self, capacity: usize) -> Option<Arc<dyn ConsumerExecutor>> {
+        Some(Arc::new(Self::new(self.name.clone(), capacity, self.keeps_key_order)))
+    }
+
     fn stats(&self) -> ExecutorStats {
         self.permits.stats()
     }

@@ -1,6 +1,7 @@
 //! The rules of appending that are the same in every store.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use bytes::Bytes;
 
@@ -70,7 +71,7 @@ impl<T: Into<String>> From<Option<T>> for StreamKey {
 }
 
 /// One event, checked and ready to be stored.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PreparedEvent {
     /// Identity.
     pub id: EventId,
@@ -107,6 +108,18 @@ impl PreparedEvent {
             && self.content_type == stored.content_type
             && self.payload == stored.payload
             && self.metadata == stored.metadata
+    }
+}
+
+/// Without payload and metadata: logs are read by many.
+impl fmt::Debug for PreparedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedEvent")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("context", &self.context)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }
 

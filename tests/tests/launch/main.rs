@@ -1,6 +1,7 @@
 //! The launch: one test per rule, whole reports, the plan, and from a plan to a process.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test may")]
 
+mod config;
 mod fake;
 mod faults;
 mod kinds;
@@ -63,6 +64,7 @@ fn place(problem: &Problem) -> String {
 #[test]
 fn every_rule_has_a_test_of_its_name() {
     let tests = [
+        include_str!("config.rs"),
         include_str!("faults.rs"),
         include_str!("kinds.rs"),
         include_str!("warnings.rs"),

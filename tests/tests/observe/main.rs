@@ -6,5 +6,6 @@
 
 mod health;
 mod metrics;
+mod sensitive;
 mod shop;
 mod traces;

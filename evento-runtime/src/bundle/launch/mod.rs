@@ -1,6 +1,7 @@
 //! The rules of a launch: one function, one code and one paragraph of `problems.md` each. Pure: no rule does I/O.
 
 mod components;
+mod config;
 mod connected;
 mod dependencies;
 mod executors;
@@ -67,6 +68,8 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     warning("few-writers", store::few_writers),
     fault("wrong-database", store::wrong_database),
     fault("foreign-outbox", store::foreign_outbox),
+    fault("unknown-setting", config::unknown_setting),
+    fault("bad-value", config::bad_value),
     fault("bad-setting", settings::bad_setting),
     fault("mode-contradiction", settings::mode_contradiction),
     fault("no-checkpoint-mode", settings::no_checkpoint_mode),

@@ -38,6 +38,8 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
         ("admission_wait", &sizes.admission_wait),
         ("claim_expiry", &sizes.claim_expiry),
         ("dedupe_window", &sizes.dedupe_window),
+        ("poll_min", &sizes.poll_min),
+        ("poll_max", &sizes.poll_max),
     ] {
         if time.value < SHORTEST || time.value > LONGEST {
             report
@@ -100,7 +102,7 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .help(match settings.max_delay.origin {
                     Origin::BuiltIn => format!("{max:?} is built in: say a longer `max_delay`, or lower `retry_delay`"),
                     Origin::Attribute(_) => "raise `max_delay`, or lower `retry_delay`".to_owned(),
-                    Origin::Builder(at) | Origin::Component(at) => {
+                    Origin::Builder(at) | Origin::Component(at) | Origin::Config(at) => {
                         format!("raise the `max_delay` said at {at}, or lower `retry_delay`")
                     }
                 });
@@ -167,6 +169,7 @@ pub(super) fn no_on_start(draft: &Draft<'_>, report: &mut Report) {
             .add(at_or(mode, component.def.location), format!("`{name}` cannot be covered `on-start`: `{label}` {why}"))
             .help(match mode.origin {
                 Origin::Attribute(_) => "take `checkpoint = \"on-start\"` out of its attribute".to_owned(),
+                Origin::Config(at) => format!("take {at} out of the configuration"),
                 _ => format!("take `.component_checkpoint_mode::<{}>(..)` out", component.type_label()),
             });
     }
@@ -175,6 +178,7 @@ pub(super) fn no_on_start(draft: &Draft<'_>, report: &mut Report) {
 fn watermark(component: &DraftComponent) -> String {
     match component.settings.mode.origin {
         Origin::Attribute(_) => "say `checkpoint = \"watermark\"` in its attribute".to_owned(),
+        Origin::Config(at) => format!("say `watermark` in the configuration ({at})"),
         _ => format!("add `.component_checkpoint_mode::<{}>(CheckpointMode::Watermark)`", component.type_label()),
     }
 }
