@@ -237,6 +237,16 @@ pub struct LoopSettings {
     pub poll_max: Duration,
 }
 
+/// How long what is only history is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retention {
+    /// Dead letters, from when they were resolved. `None`: for ever.
+    pub resolved: Option<Duration>,
+    /// What operators did, with the commands they gave and instances that are gone. `None`: 90 days.
+    pub audit: Option<Duration>,
+}
+
 impl Default for LoopSettings {
     fn default() -> Self {
         Self {

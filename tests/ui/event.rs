@@ -115,7 +115,7 @@ struct Inner {}
 #[derive(Event, Serialize, Deserialize)]
 struct Flat {
     #[event(sensitive)]
-    //~@1+19 `sensitive` must not be on a flattened field: it is recorded under the names inside of it
+//~ ^^^^^^^^^^^^^^^^^^^ `sensitive` must not be on a flattened field: it is recorded under the names inside of it
     #[serde(flatten)]
     inner: Inner,
 }

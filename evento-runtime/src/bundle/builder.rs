@@ -298,7 +298,7 @@ impl BundleBuilder {
     /// wait unbegun until there is room; other keys go on. Default 1,024.
     #[track_caller]
     pub fn parked_queue(mut self, events: usize) -> Self {
-        self.defaults.parked_queue = Some((events, here()));
+        self.defaults.parked_queue = Some((events, Origin::Builder(here())));
         self
     }
 
@@ -361,6 +361,22 @@ impl BundleBuilder {
     #[track_caller]
     pub fn poll_max(mut self, pause: Duration) -> Self {
         self.defaults.poll_max = Some((pause, Origin::Builder(here())));
+        self
+    }
+
+    /// How long a dead letter stays as history once it was resolved: handled after all, discarded, or passed by a seek.
+    /// Looked after once an hour. Default: for ever. Unresolved ones are never deleted.
+    #[track_caller]
+    pub fn keep_resolved(mut self, time: Duration) -> Self {
+        self.defaults.keep_resolved = Some((time, Origin::Builder(here())));
+        self
+    }
+
+    /// How long is kept what operators did, with the commands they gave, and which instances there were. Looked after
+    /// once an hour. Default: 90 days.
+    #[track_caller]
+    pub fn keep_audit(mut self, time: Duration) -> Self {
+        self.defaults.keep_audit = Some((time, Origin::Builder(here())));
         self
     }
 

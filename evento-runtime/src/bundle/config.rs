@@ -21,8 +21,8 @@ use crate::policy::CheckpointMode;
 /// | of a handler | `[component.OrderView.handler.placed]` `retry = 5` | `EVENTO_CFG_COMPONENT__ORDERVIEW__HANDLER__PLACED__RETRY=5` |
 ///
 /// The settings of a bundle are those of its builder: `window`, `checkpoint`, `checkpoint_every`, `checkpoint_interval`,
-/// `page`, `look_ahead`, `look_ahead_bytes`, `admission_wait`, `claim_expiry`, `dedupe_window`, `retry_delay`,
-/// `max_delay`, `poll_min`, `poll_max`, `stop_deadline`. A component has `enabled` (`false`: this instance does not run
+/// `page`, `parked_queue`, `look_ahead`, `look_ahead_bytes`, `admission_wait`, `claim_expiry`, `dedupe_window`, `retry_delay`,
+/// `max_delay`, `poll_min`, `poll_max`, `keep_resolved`, `keep_audit`, `stop_deadline`. A component has `enabled` (`false`: this instance does not run
 /// it), `checkpoint`, `contexts`, `wait_for_head`; a handler `retry`, `retry_delay`, `max_delay`. Times are texts such as
 /// `250ms`, `5s`, `2m`, `1h`, `7d`.
 ///

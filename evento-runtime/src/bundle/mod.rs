@@ -76,6 +76,7 @@ use crate::consumer::{DispatchContext, EngineEvent, EngineEvents};
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
 use crate::identity::instance_name;
+use crate::policy::Retention;
 use crate::store::StoreConfig;
 
 /// A bundle that passed its launch rules. Nothing of it runs, and nothing is open.
@@ -98,6 +99,7 @@ struct Parts {
     forget: Vec<(String, u32, Location)>,
     clock: SharedClock,
     renewal: LeaseRenewal,
+    retention: Retention,
     stop_deadline: Duration,
 }
 
@@ -121,6 +123,7 @@ impl Bundle {
             forget: builder.forget,
             clock: builder.clock,
             renewal: builder.renewal,
+            retention: builder.defaults.retention(),
             stop_deadline: builder.stop_deadline,
         };
         Self { parts, blueprint }

@@ -192,6 +192,9 @@ impl Plan {
     pub(super) fn of(draft: &Draft<'_>, warnings: Vec<Problem>) -> Self {
         let (builder, sizes) = (draft.builder, &draft.sizes);
         let number = |size: &usize| (*size).into();
+        let kept = builder.defaults.kept();
+        let kept: Vec<Entry> =
+            kept.iter().filter_map(|(name, time)| Some(Entry::new(name, time.as_ref()?, shown))).collect();
         let executors = builder.executors.iter().map(|(executor, _)| ExecutorEntry {
             name: executor.name().to_owned(),
             capacity: executor.capacity(),
@@ -220,7 +223,7 @@ impl Plan {
             }),
             components: draft.components.iter().map(ComponentEntry::of).collect(),
             executors,
-            settings: vec![
+            settings: [
                 Entry::new("window", &sizes.window, number),
                 Entry::new("checkpoint_every", &sizes.checkpoint_every, number),
                 Entry::new("checkpoint_interval", &sizes.checkpoint_interval, shown),
@@ -234,7 +237,10 @@ impl Plan {
                 Entry::new("dedupe_window", &sizes.dedupe_window, shown),
                 Entry::new("poll_min", &sizes.poll_min, shown),
                 Entry::new("poll_max", &sizes.poll_max, shown),
-            ],
+            ]
+            .into_iter()
+            .chain(kept)
+            .collect(),
             needs: needs(draft),
             forget: builder.forget.iter().map(|(name, version, _)| (name.clone(), *version)).collect(),
             warnings,

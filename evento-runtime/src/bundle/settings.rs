@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::config::Config;
 use crate::component::{ComponentDef, HandlerDef, Kind, Location};
 use crate::policy::{
-    CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, DeadLetterPolicy, LoopSettings, RetryPolicy, StartFrom,
+    CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, DeadLetterPolicy, LoopSettings, Retention, RetryPolicy,
+    StartFrom,
 };
 
 /// Who said it.
@@ -97,6 +98,8 @@ pub(super) struct Defaults {
     pub(super) dedupe_window: Said<Duration>,
     pub(super) poll_min: Said<Duration>,
     pub(super) poll_max: Said<Duration>,
+    pub(super) keep_resolved: Said<Duration>,
+    pub(super) keep_audit: Said<Duration>,
     pub(super) retry_delay: Said<Duration>,
     pub(super) max_delay: Said<Duration>,
 }
@@ -146,12 +149,29 @@ impl Defaults {
         put(&mut self.checkpoint_every, config.size(&["checkpoint_every"]));
         put(&mut self.checkpoint_interval, config.time(&["checkpoint_interval"]));
         put(&mut self.admission_wait, config.time(&["admission_wait"]));
+        put(&mut self.parked_queue, config.size(&["parked_queue"]));
         put(&mut self.claim_expiry, config.time(&["claim_expiry"]));
         put(&mut self.dedupe_window, config.time(&["dedupe_window"]));
         put(&mut self.poll_min, config.time(&["poll_min"]));
         put(&mut self.poll_max, config.time(&["poll_max"]));
+        put(&mut self.keep_resolved, config.time(&["keep_resolved"]));
+        put(&mut self.keep_audit, config.time(&["keep_audit"]));
         put(&mut self.retry_delay, config.time(&["retry_delay"]));
         put(&mut self.max_delay, config.time(&["max_delay"]));
+    }
+
+    /// How long history is kept, and who said so.
+    pub(super) fn kept(&self) -> [(&'static str, Option<Setting<Duration>>); 2] {
+        let said = |said: Said<Duration>| said.map(|(value, origin)| Setting::new(value, origin));
+        [("keep_resolved", said(self.keep_resolved)), ("keep_audit", said(self.keep_audit))]
+    }
+
+    /// As the engine takes it.
+    pub(super) fn retention(&self) -> Retention {
+        let mut retention = Retention::default();
+        retention.resolved = self.keep_resolved.map(|(time, _)| time);
+        retention.audit = self.keep_audit.map(|(time, _)| time);
+        retention
     }
 
     pub(super) fn sizes(&self) -> Sizes {

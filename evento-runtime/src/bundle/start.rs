@@ -136,7 +136,7 @@ async fn begin(
     let connected = report.finish(&parts.name)?;
     log(&parts.name, &connected);
 
-    let Parts { name, instance, mut deps, executors, dispatch, events, clock, renewal, .. } = parts;
+    let Parts { name, instance, mut deps, executors, dispatch, events, clock, renewal, retention, .. } = parts;
     deps.fill_from(&store.supplied);
     let consumers = blueprint
         .consumer_plans(&name, &executors, &dispatch, &deps, &store.stores)
@@ -153,6 +153,7 @@ async fn begin(
         deps,
         clock,
         renewal,
+        retention,
         classifiers: classifiers(),
         events,
         wanted,

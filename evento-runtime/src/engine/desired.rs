@@ -8,10 +8,12 @@ use tokio::time::Instant;
 
 use super::errands::Errands;
 use super::presence::Presence;
+use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::StopPhase;
 use crate::consumer::command::{Wishes, WishesReceiver};
 use crate::error::StoreError;
 use crate::identity::ConsumerId;
+use crate::policy::Retention;
 use crate::store::Stores;
 use crate::task::panic_fails;
 
@@ -21,7 +23,7 @@ const ASK: Duration = Duration::from_secs(1);
 /// How often what is no longer to be remembered is forgotten.
 const SWEEP: Duration = Duration::from_secs(3_600);
 
-/// How long commands and audit are kept.
+/// How long commands and audit are kept, unless somebody says otherwise.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 3_600);
 
 /// Commands looked at once.
@@ -46,6 +48,7 @@ pub(super) struct Housekeeping {
     stop: watch::Receiver<StopPhase>,
     /// How long handled events and ended instances are remembered; `None`: nobody has such.
     remembered: Option<Duration>,
+    retention: Retention,
     sweep_at: Instant,
     sweep_admin_at: Instant,
 }
@@ -58,6 +61,7 @@ impl Desired {
         stores: Stores,
         stop: watch::Receiver<StopPhase>,
         remembered: Option<Duration>,
+        retention: Retention,
     ) -> (Vec<Self>, Housekeeping) {
         let ask = Arc::new(Notify::new());
         let channels = (0..consumers).map(|_| watch::channel(Arc::default()));
@@ -71,6 +75,7 @@ impl Desired {
             ask,
             stop,
             remembered,
+            retention,
             sweep_at: Instant::now(),
             sweep_admin_at: Instant::now() + SWEEP,
         };
@@ -153,7 +158,9 @@ impl Housekeeping {
             return;
         }
         self.sweep_admin_at = Instant::now() + SWEEP;
-        match panic_fails("sweep", self.stores.admin.sweep_admin(&self.bundle, KEPT)).await {
+        match panic_fails("sweep", self.stores.admin.sweep_admin(&self.bundle, self.retention.audit.unwrap_or(KEPT)))
+            .await
+        {
             Ok(0) => {}
             Ok(rows) => tracing::debug!(bundle = self.bundle, rows, "forgot commands and audit"),
             // The next one finds them as well.
@@ -164,11 +171,13 @@ impl Housekeeping {
     }
 
     async fn sweep_if_due(&mut self) {
-        let Some(age) = self.remembered.filter(|_| self.sweep_at <= Instant::now()) else { return };
+        if self.sweep_at > Instant::now() {
+            return;
+        }
         self.sweep_at = Instant::now() + SWEEP;
-        match panic_fails("sweep", self.sweep(age)).await {
+        match panic_fails("sweep", self.sweep()).await {
             Ok(0) => {}
-            Ok(rows) => tracing::debug!(bundle = self.bundle, rows, "forgot handled events and ended saga instances"),
+            Ok(rows) => tracing::debug!(bundle = self.bundle, rows, "swept what is no longer to be kept"),
             // The next one finds them as well.
             Err(error) => {
                 tracing::warn!(bundle = self.bundle, error = &error as &dyn std::error::Error, "could not sweep");
@@ -176,8 +185,18 @@ impl Housekeeping {
         }
     }
 
-    async fn sweep(&self, age: Duration) -> Result<u64, StoreError> {
-        let claims = self.stores.claims.sweep_claims(&self.bundle, age).await?;
-        Ok(claims + self.stores.sagas.sweep_ended(&self.bundle, age).await?)
+    async fn sweep(&self) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        if let Some(age) = self.remembered {
+            rows += self.stores.claims.sweep_claims(&self.bundle, age).await?;
+            rows += self.stores.sagas.sweep_ended(&self.bundle, age).await?;
+        }
+        if let Some(age) = self.retention.resolved {
+            let before = SystemClock.now().earlier(age);
+            for consumer in self.stores.state.consumers(&self.bundle).await? {
+                rows += self.stores.dead_letters.purge(&consumer, before).await?;
+            }
+        }
+        Ok(rows)
     }
 }

@@ -199,7 +199,7 @@ impl ConsumerHandle {
     }
 
     /// Deletes the rows of dead letters that were resolved before a point in time: handled after all, or discarded.
-    /// Answers how many.
+    /// Answers how many. See [`keep_resolved`](crate::BundleBuilder::keep_resolved) for doing so by itself.
     ///
     /// # Errors
     /// The store failed; nothing is deleted.

@@ -26,7 +26,7 @@ use crate::consumer::{ConsumerStatus, EngineEvent, EngineEvents, ProcessorConfig
 use crate::deps::Deps;
 use crate::executor::ConsumerExecutor;
 use crate::outcome::Classifier;
-use crate::policy::CheckpointMode;
+use crate::policy::{CheckpointMode, Retention};
 use crate::store::Store;
 use crate::task::Tasks;
 
@@ -51,6 +51,8 @@ pub struct SupervisorConfig {
     pub clock: SharedClock,
     /// Where leases are renewed.
     pub renewal: LeaseRenewal,
+    /// How long history is kept.
+    pub retention: Retention,
     /// Who knows the errors of which driver.
     pub classifiers: Vec<Classifier>,
     /// Where consumers tell what happens to them.
@@ -115,8 +117,14 @@ impl EngineSupervisor {
         let stores = config.store.stores.clone();
         let remembers = |plan: &&ConsumerPlan| plan.engine.kind() != Kind::Projector;
         let remembered = config.consumers.iter().find(remembers).map(|plan| plan.settings.dedupe_window);
-        let (desired, mut house) =
-            Desired::of(config.consumers.len(), &config.bundle, stores.clone(), stop.follow(), remembered);
+        let (desired, mut house) = Desired::of(
+            config.consumers.len(),
+            &config.bundle,
+            stores.clone(),
+            stop.follow(),
+            remembered,
+            config.retention,
+        );
         let house = tasks
             .run(async move {
                 house.look().await;

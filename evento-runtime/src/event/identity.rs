@@ -92,6 +92,12 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    /// So much earlier; saturates.
+    #[must_use]
+    pub fn earlier(self, by: std::time::Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+
     /// How long after `earlier` it is; zero if it is not.
     #[must_use]
     pub fn since(self, earlier: Self) -> std::time::Duration {

@@ -6,6 +6,7 @@
 
 mod health;
 mod metrics;
+mod retention;
 mod sensitive;
 mod shop;
 mod traces;

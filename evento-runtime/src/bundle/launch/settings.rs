@@ -59,6 +59,13 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
                 .help("at least a millisecond, at most a year");
         }
     }
+    for (name, time) in draft.builder.defaults.kept() {
+        if let Some(time) = time.filter(|time| time.value < SHORTEST || time.value > LONGEST * 100) {
+            report
+                .add(at_or(&time, at), format!("`{name}` cannot be {:?}", time.value))
+                .help("at least a millisecond, at most a hundred years");
+        }
+    }
     for (component, handler) in draft.handlers() {
         let settings = &handler.settings;
         let label = component.label(handler);

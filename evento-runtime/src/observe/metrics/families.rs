@@ -168,6 +168,16 @@ pub(super) const CONSUMERS: &[Family<SeenConsumer>] = &[
     Family::gauge("evento_consumer_dead_letters", "Unresolved dead letters; of the owner only", |of| {
         of.lag.filter(|_| of.is_owned()).and_then(|lag| level(lag.dead_letters))
     }),
+    Family::gauge(
+        "evento_consumer_parked_keys",
+        "Keys whose events wait behind a dead letter; of the owner only",
+        |of| of.is_owned().then(|| size(of.status.parked_keys)).flatten(),
+    ),
+    Family::gauge(
+        "evento_consumer_parked_events",
+        "Events that wait behind a dead letter of their key; of the owner only",
+        |of| of.is_owned().then(|| size(of.status.parked_events)).flatten(),
+    ),
     Family::gauge("evento_consumer_error_streak", "Failed attempts since the last success", |of| {
         level(of.status.errors.streak)
     }),
