@@ -168,10 +168,8 @@ impl Defaults {
 
     /// As the engine takes it.
     pub(super) fn retention(&self) -> Retention {
-        let mut retention = Retention::default();
-        retention.resolved = self.keep_resolved.map(|(time, _)| time);
-        retention.audit = self.keep_audit.map(|(time, _)| time);
-        retention
+        let time = |said: Said<Duration>| said.map(|(time, _)| time);
+        Retention { resolved: time(self.keep_resolved), audit: time(self.keep_audit) }
     }
 
     pub(super) fn sizes(&self) -> Sizes {

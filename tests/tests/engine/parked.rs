@@ -210,7 +210,7 @@ fn crash_after(store: &MemoryStore, poison: &Poison, until: impl Fn(&Running) ->
     });
     let status = running.status().remove(0);
     let lock = Arc::clone(&running.store().stores.lock);
-    std::mem::forget(running);
+    let _running = std::mem::ManuallyDrop::new(running);
     runtime.shutdown_background();
     let lease = Lease { consumer: (*status.consumer).clone(), owner: lock.owner(), epoch: status.epoch };
     // Its lease would expire.
