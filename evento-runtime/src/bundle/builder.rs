@@ -308,7 +308,7 @@ impl BundleBuilder {
     /// Default 3; 0 tries such an event for ever.
     #[track_caller]
     pub fn unclean_ends(mut self, ends: u32) -> Self {
-        self.defaults.unclean_ends = Some((ends, here()));
+        self.defaults.unclean_ends = Some((ends, Origin::Builder(here())));
         self
     }
 

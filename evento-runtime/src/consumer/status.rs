@@ -187,6 +187,8 @@ pub struct ConsumerCounters {
     pub rejected: u64,
     /// Checkpoints stored.
     pub checkpoints: u64,
+    /// How often it came to stand at a hole that a running writer may still fill.
+    pub gap_holds: u64,
 }
 
 /// A consumer at one moment.

@@ -81,6 +81,10 @@ impl ConsumerExecutor for RatedExecutor {
         self.inner.run(permit, work);
     }
 
+    fn with_capacity(&self, capacity: usize) -> Option<Arc<dyn ConsumerExecutor>> {
+        Some(Arc::new(Self::new(self.inner.with_capacity(capacity)?, self.limit)))
+    }
+
     fn stats(&self) -> ExecutorStats {
         let stats = self.inner.stats();
         let early = lock(&self.due).is_some_and(|due| due > Instant::now());

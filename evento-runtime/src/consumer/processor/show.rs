@@ -26,6 +26,8 @@ impl ConsumerProcessor {
         self.standing.note(&self.plan.id, reason.as_ref(), held_by.as_ref());
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
+            let is_held = |reason: &Option<StallReason>| matches!(reason, Some(StallReason::GapHold { .. }));
+            self.counters.gap_holds += u64::from(is_held(&reason) && !is_held(&status.reason));
             status.reason = reason;
             status.held_by = held_by;
             status.watermark = self.log.watermark().cloned();

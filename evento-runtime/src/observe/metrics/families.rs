@@ -181,6 +181,11 @@ pub(super) const CONSUMERS: &[Family<SeenConsumer>] = &[
     Family::gauge("evento_consumer_error_streak", "Failed attempts since the last success", |of| {
         level(of.status.errors.streak)
     }),
+    Family::counter(
+        "evento_consumer_gap_holds",
+        "Times the consumer came to stand at a hole that a running writer may still fill",
+        |of| count(of.status.counters.gap_holds),
+    ),
     Family::counter("evento_consumer_checkpoints", "Checkpoints stored", |of| count(of.status.counters.checkpoints)),
     Family::gauge(
         "evento_consumer_checkpoint_age_seconds",
