@@ -6,7 +6,7 @@
 //! A.around( A.before  B.around( B.before  handler  B.after | B.on_error )  A.after | A.on_error )
 //! ```
 //!
-//! all in the task of the handler. Each attempt has its own chain; a dead letter is written after the chain of the
+//! all in the task of the handler. A handler that takes a batch is called once for all of its events. Each attempt has its own chain; a dead letter is written after the chain of the
 //! last one.
 //!
 //! # Where the hooks of the reference system went
@@ -57,7 +57,7 @@ impl Invocation {
         self.context.consumer()
     }
 
-    /// What is recorded about the event.
+    /// What is recorded about the event; of a batch, about the first.
     #[must_use]
     pub fn metadata(&self) -> Metadata {
         Metadata::new(std::sync::Arc::clone(self.context.event()))

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::outcome::ErrorClass;
 
 /// When a projector's handler that runs on an executor counts as covered by the checkpoint. A handler without an executor,
-/// and every one of a saga, an observer, or a component with a handler that takes a [`Tx`](crate::Tx), is covered once it
-/// is settled.
+/// and every one of a saga, an observer, or a component with a handler that takes a [`Tx`](crate::Tx) or a batch, is covered
+/// once it is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum CheckpointMode {

@@ -144,8 +144,9 @@ async fn with_the_framework_s_transaction_every_effect_is_there_exactly_once() {
     assert!(events > 1_000, "only {events} events: the kills came too early to say anything");
     assert_eq!(ask(&db, lost!("exactly")).await, 0);
     assert_eq!(ask(&db, lost!("in-order")).await, 0);
+    assert_eq!(ask(&db, lost!("batched")).await, 0);
     assert_eq!(again, 0);
-    assert_eq!(ask(&db, "SELECT COUNT(*) FROM effect").await, 2 * events);
+    assert_eq!(ask(&db, "SELECT COUNT(*) FROM effect").await, 3 * events);
     assert_eq!(ask(&db, DIFFERENT).await, 0);
 }
 

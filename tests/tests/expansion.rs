@@ -6,7 +6,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, workspace};
 
-const CASES: [&str; 7] = ["block", "function", "event", "mistake", "saga", "observer", "transaction"];
+const CASES: [&str; 8] = ["block", "function", "event", "mistake", "saga", "observer", "transaction", "batch"];
 
 #[test]
 fn expansions_are_as_reviewed() {

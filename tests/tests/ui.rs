@@ -13,7 +13,7 @@ use std::fs;
 
 use evento_tests::fixture::{Fixture, Said, said, workspace};
 
-const FILES: [&str; 17] = [
+const FILES: [&str; 18] = [
     "options",
     "block",
     "function",
@@ -31,6 +31,7 @@ const FILES: [&str; 17] = [
     "reset",
     "transaction",
     "accepted_transactions",
+    "batch",
 ];
 
 /// What the traits of evento make the compiler say.

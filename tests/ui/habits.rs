@@ -112,9 +112,6 @@ mod events_in_containers {
         async fn boxed(&self, _event: Box<A>) {}
 //~                                   ^^^^^^ `Box<A>` is not an event
         #[event_handler]
-        async fn many(&self, _events: Vec<A>) {}
-//~                                   ^^^^^^ `Vec<A>` is not an event
-        #[event_handler]
         async fn maybe(&self, _event: Option<A>) {}
 //~                                   ^^^^^^^^^ `std::option::Option<A>` is not an event
         #[event_handler]

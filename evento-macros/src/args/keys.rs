@@ -39,6 +39,9 @@ const MAX_DELAY: Key = key("max_delay", "a string with a number and a unit", "ma
 
 const TIMEOUT: Key = key("timeout", "a string with a number and a unit", "timeout = \"30s\"");
 
+const BATCH: Key = key("batch", "a whole number from 1", "batch = 500");
+const LINGER: Key = key("linger", "a string with a number and a unit", "linger = \"5ms\"");
+
 const OF_PROJECTOR: Key = key("projector", "the path of a unit struct with `#[projector]`", "projector = OrderTotals");
 const OF_SAGA: Key = key("saga", "the path of a unit struct with `#[saga]`", "saga = FulfilOrder");
 const OF_OBSERVER: Key = key("observer", "the path of a unit struct with `#[observer]`", "observer = Receipts");
@@ -100,6 +103,8 @@ pub(crate) const HANDLER: &[Key] = &[
     MAX_DELAY,
     TIMEOUT,
     key("on_timeout", "\"abandon\"", "on_timeout = \"abandon\""),
+    BATCH,
+    LINGER,
     OF_PROJECTOR,
     OF_OBSERVER,
     refused("saga", "`saga` must be an option of `#[saga_event_handler]`, which handlers of a saga have"),
@@ -119,6 +124,14 @@ pub(crate) const SAGA_HANDLER: &[Key] = &[
         "on_timeout",
         "`on_timeout` must be left out: the next event of an instance needs the state that this one leaves, so it is \
          waited for",
+    ),
+    refused(
+        "batch",
+        "`batch` must be left out: each event of an instance is handled with the state that the one before it left",
+    ),
+    refused(
+        "linger",
+        "`linger` must be left out: it belongs to a `batch`, and events of a saga are handled one by one",
     ),
     OF_SAGA,
     refused(

@@ -36,6 +36,8 @@ pub(super) fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStre
     let max_delay = options.max_delay.map(|micros| quote!(.max_delay(#micros)));
     let timeout = options.timeout.map(|micros| quote!(.timeout(#micros)));
     let abandon = options.abandon.map(|_| quote!(.abandon()));
+    let batch = options.batch.map(|most| quote!(.batch(#most)));
+    let linger = options.linger.map(|micros| quote!(.linger(#micros)));
     let needs = needs(rt, "needs", &method.args);
     let transaction = method.args.iter().find_map(|arg| match arg {
         Argument::Transaction(database) => Some(quote!(.transaction::<#database>())),
@@ -47,20 +49,20 @@ pub(super) fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStre
     });
     quote! {
         #rt::handler::<#event>(#name, #here, #shim)
-            #saga #executor #retry #retry_delay #max_delay #timeout #abandon #needs #transaction #docs
+            #saga #executor #retry #retry_delay #max_delay #timeout #abandon #batch #linger #needs #transaction #docs
     }
 }
 
 /// A closure without captures. Each token stands where a mistake in it belongs: the call at the method's name, each
 /// argument at its type, the outcome at the returned type.
 fn shim(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream {
-    let Handler { method, event, saga, .. } = handler;
+    let Handler { method, event, saga, options } = handler;
     let context = local("__context");
     let mut arguments = Arguments::default();
     if !owner.is_empty() {
         arguments.this(rt, "this", method, &context);
     }
-    arguments.take(rt, "event", event, &context);
+    arguments.take(rt, if options.batch.is_some() { "events" } else { "event" }, event, &context);
     let state = saga.as_ref().map(|saga| arguments.lend(rt, "saga_state", &saga.state, &context));
     for arg in &method.args {
         match arg {

@@ -7,6 +7,7 @@ use syn::{
 };
 
 use super::attributes::{self, Own};
+use super::batch;
 use super::signature::{self, Role, shown};
 use super::{Argument, Block, Component, ComponentOptions, Handler, Inject, Kind, Method, Shape, options};
 use crate::errors::Errors;
@@ -286,7 +287,7 @@ fn read_handler(kind: Kind, attr: &Attribute, method: &ImplItemFn, errors: &mut 
     let options = options::of_method(kind, tokens, errors);
     options.check_async(&method.sig, errors);
     let mut args = signature::check(Role::Method, &method.sig, errors)?;
-    let event = args.remove(0);
+    let event = batch::event(Role::Method, &method.sig, args.remove(0), &args, &options, errors)?;
     Some(Handler { method: as_method(method, args), event, options, saga: None })
 }
 

@@ -1,6 +1,7 @@
 //! What an annotated item means, and every rule about its shape.
 
 mod attributes;
+mod batch;
 mod block;
 mod kind;
 mod open;

@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Fields, ItemFn, ItemStruct, Type, TypePath};
 
+use super::batch;
 use super::block::default_name;
 use super::options::{self, FreeOptions};
 use super::signature::{self, Role};
@@ -67,7 +68,7 @@ pub(super) fn event_handler(args: TokenStream, function: &ItemFn, errors: &mut E
     must_join("#[event_handler]", "`projector = OrderTotals` or `observer = Receipts`", &free, errors);
     options.check_async(&function.sig, errors);
     let mut args = signature::check(Role::Function, &function.sig, errors)?;
-    let event = args.remove(0);
+    let event = batch::event(Role::Function, &function.sig, args.remove(0), &args, &options, errors)?;
     let handler = Handler { method: method(function, args), event, options, saga: None };
     Some(FreeHandler { krate: free.krate, joined: free.joined?, handler })
 }

@@ -99,6 +99,11 @@ pub(crate) struct HandlerOptions {
     pub(crate) timeout: Option<u64>,
     /// Where `on_timeout = "abandon"` stands.
     pub(crate) abandon: Option<Span>,
+    pub(crate) batch: Option<u32>,
+    pub(crate) linger: Option<u64>,
+    /// Whether `batch` was given or meant, sound or not, and where it was given.
+    pub(super) says_batch: bool,
+    pub(super) batch_at: Option<Span>,
 }
 
 impl HandlerOptions {
@@ -154,6 +159,7 @@ pub(super) fn of_method(kind: Kind, tokens: TokenStream, errors: &mut Errors) ->
     let mut options = HandlerOptions::default();
     let mut args = args::read("#[event_handler]", HANDLER, tokens, errors);
     let rest = read_handler(&mut args, &mut options, errors);
+    options.check_kind(kind, errors);
     belongs_to_the_block(kind, rest, errors);
     options
 }
@@ -186,7 +192,11 @@ pub(super) fn of_function(tokens: TokenStream, errors: &mut Errors) -> (HandlerO
     let mut options = HandlerOptions::default();
     let mut args = args::read("#[event_handler]", HANDLER, tokens, errors);
     let rest = read_handler(&mut args, &mut options, errors);
-    (options, read_free(&args, rest, errors))
+    let free = read_free(&args, rest, errors);
+    if let Some(joined) = &free.joined {
+        options.check_kind(joined.kind, errors);
+    }
+    (options, free)
 }
 
 /// Options of a free function with `#[saga_event_handler]`.
@@ -283,6 +293,8 @@ fn read_saga(args: &Args, list: Vec<Arg>, errors: &mut Errors) -> (SagaOptions, 
 /// Fills in what all handlers may say; gives back the rest.
 fn read_handler(args: &mut Args, options: &mut HandlerOptions, errors: &mut Errors) -> Vec<Arg> {
     let says_timeout = args.meant("timeout");
+    options.says_batch = args.meant("batch");
+    let mut timed: Option<Span> = None;
     let mut rest = Vec::new();
     let mut delays: [Option<Expr>; 2] = [None, None];
     for arg in std::mem::take(&mut args.list) {
@@ -301,12 +313,31 @@ fn read_handler(args: &mut Args, options: &mut HandlerOptions, errors: &mut Erro
                 options.max_delay = arg.micros(errors);
                 delays[1] = Some(arg.value);
             }
-            "timeout" => options.timeout = arg.micros(errors),
+            "timeout" => {
+                options.timeout = arg.micros(errors);
+                timed = Some(arg.span);
+            }
+            "batch" => {
+                options.batch_at = Some(arg.span);
+                match arg.number(errors) {
+                    Some(0) => arg.refuse(errors),
+                    batch => options.batch = batch,
+                }
+            }
+            "linger" => {
+                options.linger = arg.micros(errors);
+                if !options.says_batch {
+                    errors.at(arg.span, "`linger` must have a `batch` beside it: `batch = 500`");
+                }
+            }
             "on_timeout" => {
                 options.abandon = on_timeout(&arg, says_timeout, errors).then_some(arg.span);
             }
             _ => rest.push(arg),
         }
+    }
+    if let (Some(span), Some(_)) = (timed, options.batch_at) {
+        errors.at(span, "`timeout` must not stand beside `batch`: the time of an attempt is limited for one event");
     }
     if let (Some(delay), Some(max), [_, Some(value)]) = (options.retry_delay, options.max_delay, &delays)
         && max < delay

@@ -230,7 +230,10 @@ pub(super) fn argument(role: Role, name: &str, is_event: bool, ty: &Type, errors
         }
         Type::Infer(_) => errors.known(),
         Type::Reference(reference) if is_event => {
-            let owned = shown(&reference.elem);
+            let owned = match peel(&reference.elem) {
+                Type::Slice(slice) => format!("Vec<{}>", shown(&slice.elem)),
+                other => shown(other),
+            };
             errors.signature(ty, usage, format_args!("`{name}` must take its event by value: `{owned}`"));
         }
         Type::Reference(reference) if role != Role::Constructor => {

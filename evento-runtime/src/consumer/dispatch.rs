@@ -112,6 +112,16 @@ impl Dispatch {
         self.queues.has_begun(lane)
     }
 
+    /// The first delivery that may start on a lane and is `wanted`.
+    pub fn find_ready(&self, lane: usize, wanted: impl Fn(DeliveryNo) -> bool) -> Option<DeliveryNo> {
+        self.queues.find_ready(lane, wanted)
+    }
+
+    /// Takes a delivery that may start on a lane. Whether it could.
+    pub fn take_this(&mut self, number: DeliveryNo, lane: usize) -> bool {
+        self.queues.take_this(number, lane)
+    }
+
     /// Takes more to run together with one that was taken; see [`KeyQueues::join`].
     pub fn join<'k>(
         &mut self,

@@ -21,6 +21,8 @@ enum Rank {
     First,
 }
 
+const RANKS: [Rank; 3] = [Rank::Redriven, Rank::Again, Rank::First];
+
 /// A delivery in the queue of its key.
 #[derive(Debug)]
 struct Queued {
@@ -65,6 +67,16 @@ impl KeyQueues {
     /// The next delivery that may start on a lane, the oldest of its rank; it is taken. Further attempts go first.
     pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
         self.ready.get_mut(lane)?.pop_first().map(|(_, number)| number)
+    }
+
+    /// The first delivery that may start on a lane and is `wanted`.
+    pub fn find_ready(&self, lane: usize, wanted: impl Fn(DeliveryNo) -> bool) -> Option<DeliveryNo> {
+        self.ready.get(lane)?.iter().map(|(_, number)| *number).find(|number| wanted(*number))
+    }
+
+    /// Takes a delivery that may start on a lane. Whether it could.
+    pub fn take_this(&mut self, number: DeliveryNo, lane: usize) -> bool {
+        self.ready.get_mut(lane).is_some_and(|ready| RANKS.iter().any(|rank| ready.remove(&(*rank, number))))
     }
 
     /// Takes more to run together with `first`, which was taken: at most `most` with it, the oldest first, and behind
@@ -174,7 +186,7 @@ impl KeyQueues {
     pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.active -= 1;
         if let Some(ready) = self.ready.get_mut(lane) {
-            for rank in [Rank::Redriven, Rank::Again, Rank::First] {
+            for rank in RANKS {
                 ready.remove(&(rank, number));
             }
         }

@@ -17,7 +17,8 @@ use super::{Event, observer, projector, saga};
 /// framework's transaction.
 ///
 /// The first argument is the event: a type with [`#[derive(Event)]`](macro@Event), or
-/// [`RawEvent`](crate::RawEvent) for every name the component has no handler for. All later ones implement
+/// [`RawEvent`](crate::RawEvent) for every name the component has no handler for; with [`batch`](#batches) a `Vec` of
+/// either. All later ones implement
 /// [`FromContext`](crate::FromContext): [`Metadata`](crate::Metadata), [`Attempt`](crate::Attempt),
 /// [`Position`](crate::Position), [`EventId`](crate::EventId), [`Outbox`](crate::Outbox),
 /// [`Progress`](crate::Progress), [`Stop`](crate::Stop), [`Dep<T>`](crate::Dep) and [`Local<T>`](crate::Local), or a type of your own.
@@ -70,10 +71,49 @@ use super::{Event, observer, projector, saga};
 /// | `max_delay` | no delay is longer, before ± 20 % of jitter | `"30s"` |
 /// | `timeout` | how long an attempt may take, with the units of `retry_delay`: see [below](#over-time) | as long as it takes |
 /// | `on_timeout` | `"abandon"`: it is dropped then. Beside `timeout`, and on an `async fn` | it is waited for |
+/// | `batch` | of a projector: it takes so many events at once, at most. See [below](#batches) | one event a call |
+/// | `linger` | beside `batch`: how long the first of them waits for more, with the units of `retry_delay` | it takes what waits |
 /// | `projector`, `observer` | free functions only: the unit struct they join | one of them is required there |
 /// | `crate` | free functions only: the path of this crate from the root | `::evento_runtime` |
 ///
 /// Doc text and source line of a handler travel with it, into the plan and into every message.
+///
+/// # Batches
+///
+/// `batch = 500` calls the handler with what waits, up to 500 events and never more than the window has room for, as
+/// `Vec<E>`; `Vec<RawEvent>` has what is recorded with each. In order it is a run of events that follow each other; on an
+/// executor what is ready of this handler, of several keys, and the events of one key in their order. `linger = "5ms"` waits
+/// so long for more, and lets others on the executor go first.
+///
+/// ```
+/// use evento_runtime::prelude::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Event, Serialize, Deserialize)]
+/// # struct PageViewed { url: String }
+/// # #[derive(Default)]
+/// # struct Views;
+/// #[projector(version = 1)]
+/// impl Views {
+///     #[event_handler(executor = "read-model", batch = 500, linger = "5ms", retry = 3)]
+///     async fn viewed(&self, events: Vec<PageViewed>) -> Result<(), BoxError> {
+///         // One statement for all of them …
+///         # let _ = events;
+///         Ok(())
+///     }
+/// }
+/// ```
+///
+/// If the call fails, or its commit does, its halves are called, down to the event that fails alone: that call is its
+/// attempt, and the others spend none. An event that cannot be decoded is found before the handler runs. With a
+/// [`Tx`](crate::Tx) a call that has failed leaves nothing; without one, what it did before it failed is done again. A
+/// transient failure outside of a transaction is not halved: the first event takes it, and the others come again with it.
+/// A [`Flow`](crate::Flow) is that of each event; one that is not [`Continue`](crate::Flow::Continue) or
+/// [`Skip`](crate::Flow::Skip) counts as a failure until the event is alone.
+///
+/// [`Attempt`](crate::Attempt) is the highest of theirs. [`Metadata`](crate::Metadata), [`Position`](crate::Position) and
+/// [`EventId`](crate::EventId) are refused, and [`Outbox`](crate::Outbox) is without a `Tx`; an extractor of your own sees
+/// the first event, and [`HandlerContext::events`](crate::HandlerContext::events) all of them. Interceptors see one call.
+/// The events are covered by the checkpoint once they are settled, whatever the mode.
 ///
 /// # Over time
 ///

@@ -145,6 +145,30 @@ impl InOrder {
     }
 }
 
+/// The same, many at once.
+struct Batched(Effects);
+
+#[projector(version = 1)]
+impl Batched {
+    #[inject]
+    fn new(effects: EffectsOf) -> Self {
+        Self(effects.0)
+    }
+
+    #[on_start]
+    async fn make_table(&self) -> Result<(), BoxError> {
+        self.0.make_table().await
+    }
+
+    #[event_handler(executor = "pool", batch = 40, linger = "1ms", retry = 0)]
+    async fn any(&self, events: Vec<RawEvent>, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+        for event in &events {
+            self.0.write_in(tx, "batched", event).await?;
+        }
+        Ok(())
+    }
+}
+
 /// Every first attempt fails, unless told otherwise; the next one is half a minute away.
 struct Failing(Effects, bool);
 
@@ -332,7 +356,7 @@ fn scenario_of(scenario: &str, builder: BundleBuilder, settings: &Settings) -> B
     let builder = if scenario.starts_with("poison") { builder } else { builder.unclean_ends(1_000) };
     match scenario {
         "watermark" => builder.register::<Parallel>().executor(lanes(16)).checkpoint_mode(CheckpointMode::Watermark),
-        "exactly" => builder.register::<Exactly>().register::<InOrder>().executor(lanes(16)),
+        "exactly" => builder.register::<Exactly>().register::<InOrder>().register::<Batched>().executor(lanes(16)),
         "on-start" => builder
             .register::<Failing>()
             .executor(ConsumerExecutors::tasks("pool", 8))

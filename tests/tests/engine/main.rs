@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests spawn and wait as they like")]
 
 mod barrier;
+mod batches;
 mod checkpoint;
 mod deaths;
 mod embedded;

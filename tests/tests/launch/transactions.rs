@@ -91,6 +91,23 @@ component!(
     ]
 );
 component!(
+    Bulk,
+    "Bulk",
+    "src/bulk.rs",
+    3,
+    [
+        on::<Placed>("placed", "src/bulk.rs", 8).executor("read-model").retry(1).batch(500).linger(5_000),
+        on::<Paid>("paid", "src/bulk.rs", 14).batch(0)
+    ]
+);
+component!(
+    Large,
+    "Large",
+    "src/large.rs",
+    3,
+    [on::<Placed>("placed", "src/large.rs", 8).executor("read-model").retry(1).batch(500).linger(5_000)]
+);
+component!(
     Hasty,
     "Hasty",
     "src/hasty.rs",
@@ -208,4 +225,24 @@ fn bad_setting_of_a_timeout() {
     let [placed, paid]: [HandlerDef; 2] = *Patient::DEF.handlers.first_chunk().unwrap();
     assert_eq!((placed.timeout, placed.abandon), (Some(Duration::from_secs(30)), false));
     assert_eq!((paid.timeout, paid.abandon), (Some(Duration::from_millis(500)), true));
+}
+
+#[test]
+fn a_batch_is_covered_once_it_is_settled_and_the_plan_shows_it() {
+    let problems = problems(orders().register::<Bulk>().executor(read_model()));
+    assert_eq!((problems[0].code, problems.len()), ("bad-setting", 1));
+    assert_eq!(problems[0].message, "`Bulk::paid` cannot have a `batch` of 0");
+    assert_eq!((help(&problems[0]), place(&problems[0])), ("1 event or more at once".into(), "src/bulk.rs:14".into()));
+    let on_start = orders().register::<Large>().executor(read_model());
+    let problem = only(on_start.component_checkpoint_mode::<Large>(CheckpointMode::OnStart), "no-on-start");
+    assert_eq!(
+        problem.message,
+        "`Large` cannot be covered `on-start`: `Large::placed` takes many events at once, and a kill would lose all that \
+         one call has begun"
+    );
+    let wiring = || orders().register::<Large>().executor(read_model());
+    assert_eq!(checkpoint(wiring()), ("watermark".to_owned(), "built-in".to_owned()));
+    let plan = wiring().build().unwrap().plan().clone();
+    assert_eq!(plan.to_json()["components"][0]["handlers"][0]["settings"]["batch"]["value"], 500);
+    assert!(plan.to_string().contains("batch 500 (attribute), linger 5ms (attribute)"), "{plan}");
 }

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::grouping::Groups;
+use super::lingering::Lingering;
 use super::parking::Parking;
 use super::timers::Timers;
 use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, stall, start};
@@ -56,6 +57,7 @@ impl ConsumerProcessor {
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
+        let lingering = Lingering::new(&plan);
         let groups = Groups::new(&plan, &lanes, executors.len());
         let feed = Feed::new(
             Arc::clone(&config.source),
@@ -121,6 +123,7 @@ impl ConsumerProcessor {
             report_to,
             inline: None,
             groups,
+            lingering,
             retries: BTreeSet::new(),
             limits: HashMap::default(),
             pending: 0,

@@ -245,6 +245,7 @@ impl ConsumerProcessor {
                 delivery.stage = Stage::Pending;
                 self.pending += 1;
                 self.pending_bytes += delivery.event.weight();
+                self.lingering.came(delivery.handler);
                 if let Lane::Executor(lane) = lane {
                     self.dispatch.give_back(number, lane, delivery.key.as_ref(), begun);
                 }

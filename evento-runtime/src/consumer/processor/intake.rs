@@ -110,6 +110,7 @@ impl ConsumerProcessor {
         };
         self.pending += 1;
         self.pending_bytes += event.weight();
+        self.lingering.came(handler);
         self.dispatch.push(number, lane, key.clone());
         self.deliveries.insert(
             number,

@@ -6,6 +6,7 @@ mod command;
 mod delivery;
 mod grouping;
 mod intake;
+mod lingering;
 mod outcome;
 mod parking;
 mod redrive;
@@ -32,6 +33,7 @@ use tokio_util::task::TaskTracker;
 
 use self::delivery::{Delivery, Inline, InlineEnd, Stage};
 use self::grouping::Groups;
+use self::lingering::Lingering;
 use self::parking::Parking;
 use self::timeout::Limit;
 use self::timers::Timers;
@@ -164,6 +166,7 @@ pub struct ConsumerProcessor {
     report_to: mpsc::Sender<Report>,
     inline: Option<Inline>,
     groups: Groups,
+    lingering: Lingering,
     retries: BTreeSet<(Instant, DeliveryNo)>,
     /// Running attempts whose time is limited.
     limits: HashMap<DeliveryNo, Limit, FixedHasher>,
@@ -343,6 +346,7 @@ impl ConsumerProcessor {
             self.next_marking(),
             self.next_parked_look(),
             self.standing.due(),
+            self.next_batch(now),
         ]
         .into_iter()
         .flatten()

@@ -87,7 +87,7 @@ impl ConsumerProcessor {
             return Some(StallReason::InlineBarrier);
         }
         if let Some(lane) =
-            (0..self.executors.len()).find(|lane| self.asked[*lane] > 0 && self.dispatch.has_ready(*lane))
+            (0..self.executors.len()).find(|lane| self.asked[*lane] > 0 && self.has_ready(*lane))
         {
             let (executor, figures) = (self.executors[lane].name().to_owned(), self.executors[lane].stats());
             return Some(match figures.waits_for_rate {

@@ -100,7 +100,7 @@ impl ConsumerProcessor {
         for _ in 0..INLINE_AT_ONCE {
             if self.inline.is_none() {
                 let Some(number) = self.dispatch.next_inline() else { return false };
-                if !self.may_start() {
+                if self.lingers(number) || !self.may_start() {
                     return false;
                 }
                 if self.is_skipped(number) {
@@ -188,13 +188,14 @@ impl ConsumerProcessor {
         if let Some(delivery) = self.deliveries.get(&number).filter(ahead) {
             self.pending -= 1;
             self.pending_bytes -= delivery.event.weight();
+            self.lingering.went(delivery.handler);
         }
     }
 
     /// Starts what gets a permit without waiting for one.
     pub(super) fn start_admitted(&mut self) {
         for lane in 0..self.executors.len() {
-            while self.asked[lane] == 0 && self.dispatch.has_ready(lane) && self.may_start_on(lane) {
+            while self.asked[lane] == 0 && self.has_ready(lane) && self.may_start_on(lane) {
                 let executor = Arc::clone(&self.executors[lane]);
                 let Some(Some(permit)) = executor.admit(self.admission()).now_or_never() else { break };
                 let (id, name) = (&self.plan.id, executor.name());
@@ -208,7 +209,7 @@ impl ConsumerProcessor {
     /// could use: with one, it would not be there when several come back at once.
     pub(super) fn ask_for_permits(&mut self) {
         for lane in 0..self.executors.len() {
-            if !self.dispatch.has_ready(lane) || !self.may_start_on(lane) {
+            if !self.has_ready(lane) || !self.may_start_on(lane) {
                 continue;
             }
             let tickets = match self.executors[lane].is_shared(&self.plan.id) {
@@ -253,7 +254,7 @@ impl ConsumerProcessor {
     }
 
     fn start(&mut self, lane: usize, permit: Permit) {
-        let Some(number) = self.dispatch.take(lane) else { return };
+        let Some(number) = self.take_ready(lane) else { return };
         if self.is_skipped(number) {
             return self.settle_skipped(number);
         }
