@@ -92,6 +92,7 @@ mod bounds {
     impl View {
         #[event_handler(batch = 5)]
         async fn of_text(&self, _events: Vec<String>) {}
+//~                                          ^^^^^^ `String` is not an event
     }
 }
 

@@ -103,6 +103,12 @@ impl Parallel {
     }
 }
 
+/// So that what shares their transaction is undone and runs again.
+fn some_fail_at_first(event: &RawEvent, attempt: Attempt) -> Result<(), BoxError> {
+    let fails = attempt.0 == 1 && event.position.as_u64().is_some_and(|position| position.is_multiple_of(97));
+    if fails { Err("it fails at first".into()) } else { Ok(()) }
+}
+
 /// What it writes and that it has handled the event are one commit.
 struct Exactly(Effects);
 
@@ -118,9 +124,10 @@ impl Exactly {
         self.0.make_table().await
     }
 
-    #[event_handler(executor = "pool", retry = 0)]
-    async fn any(&self, event: RawEvent, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
-        self.0.write_in(tx, "exactly", &event).await
+    #[event_handler(executor = "pool", retry = 1, retry_delay = "1ms")]
+    async fn any(&self, event: RawEvent, tx: &mut Tx<Sqlite>, attempt: Attempt) -> Result<(), BoxError> {
+        self.0.write_in(tx, "exactly", &event).await?;
+        some_fail_at_first(&event, attempt)
     }
 }
 
@@ -139,9 +146,10 @@ impl InOrder {
         self.0.make_table().await
     }
 
-    #[event_handler]
-    async fn any(&self, event: RawEvent, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
-        self.0.write_in(tx, "in-order", &event).await
+    #[event_handler(retry_delay = "1ms")]
+    async fn any(&self, event: RawEvent, tx: &mut Tx<Sqlite>, attempt: Attempt) -> Result<(), BoxError> {
+        self.0.write_in(tx, "in-order", &event).await?;
+        some_fail_at_first(&event, attempt)
     }
 }
 
@@ -160,12 +168,12 @@ impl Batched {
         self.0.make_table().await
     }
 
-    #[event_handler(executor = "pool", batch = 40, linger = "1ms", retry = 0)]
-    async fn any(&self, events: Vec<RawEvent>, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+    #[event_handler(executor = "pool", batch = 40, linger = "1ms", retry = 1, retry_delay = "1ms")]
+    async fn any(&self, events: Vec<RawEvent>, tx: &mut Tx<Sqlite>, attempt: Attempt) -> Result<(), BoxError> {
         for event in &events {
             self.0.write_in(tx, "batched", event).await?;
         }
-        Ok(())
+        events.iter().try_for_each(|event| some_fail_at_first(event, attempt))
     }
 }
 

@@ -367,3 +367,47 @@ async fn a_commit_without_an_answer_is_asked_about_and_its_events_are_there_once
         store.close().await;
     }
 }
+
+/// As if every event had a transaction of its own: a limited attempt has.
+struct Alone(Plan);
+
+#[projector(version = 1)]
+impl Alone {
+    #[event_handler(retry = 0, timeout = "1h")]
+    async fn made(&self, event: Made, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+        self.0.handle(tx, "alone", event.n, 1).await
+    }
+}
+
+/// `cargo test --release -p evento-tests --test engine figures -- --ignored --nocapture`
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "figures, not a test"]
+async fn figures_of_events_that_share_a_transaction() {
+    const EVENTS: u64 = 20_000;
+    for way in ["alone", "in order", "4 lanes"] {
+        for synchronous in [Synchronous::Full, Synchronous::Normal] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("b.db");
+            store(folder.path()).await.close().await;
+            let store = Sqlite::file(file).synchronous(synchronous).open().await.unwrap();
+            let mut last = Position::from_u64(0);
+            for batch in 0..EVENTS / 1_000 {
+                last = append(&store, batch * 1_000..(batch + 1) * 1_000).await;
+            }
+            let plan = Plan::default();
+            let builder = over(store.clone()).checkpoint_interval(Duration::from_millis(100));
+            let builder = match way {
+                "alone" => builder.component(Alone(plan)),
+                "in order" => builder.component(InOrder(plan)),
+                _ => builder.component(OnLanes(plan)).executor(ConsumerExecutors::partitioned("pool", 4)),
+            };
+            let began = Instant::now();
+            let running = builder.build().unwrap().start().await.unwrap();
+            settled(&running, &last).await;
+            let rate = EVENTS as f64 / began.elapsed().as_secs_f64();
+            println!("{way}, synchronous {synchronous:?}: {rate:.0} events a second");
+            stop(running).await;
+            store.close().await;
+        }
+    }
+}

@@ -232,7 +232,7 @@ fn a_batch_is_covered_once_it_is_settled_and_the_plan_shows_it() {
     let problems = problems(orders().register::<Bulk>().executor(read_model()));
     assert_eq!((problems[0].code, problems.len()), ("bad-setting", 1));
     assert_eq!(problems[0].message, "`Bulk::paid` cannot have a `batch` of 0");
-    assert_eq!((help(&problems[0]), place(&problems[0])), ("1 event or more at once".into(), "src/bulk.rs:14".into()));
+    assert_eq!((help(&problems[0]), place(&problems[0])), ("1 event or more at once", "src/bulk.rs:14".to_owned()));
     let on_start = orders().register::<Large>().executor(read_model());
     let problem = only(on_start.component_checkpoint_mode::<Large>(CheckpointMode::OnStart), "no-on-start");
     assert_eq!(

@@ -89,6 +89,19 @@ macro_rules! groups {
             }
         }
 
+        struct Batched(Effects);
+
+        #[projector(version = 1)]
+        impl Batched {
+            #[event_handler(executor = "pool", batch = 100, retry = 0)]
+            async fn made(&self, events: Vec<Made>, tx: &mut Tx<$database>) -> Result<(), BoxError> {
+                for event in &events {
+                    sqlx::query(self.0.sql($insert)).bind(event.n).execute(&mut **tx).await?;
+                }
+                if events.iter().any(|event| POISON.contains(&event.n)) { Err("refused".into()) } else { Ok(()) }
+            }
+        }
+
         /// Eight events go up a row of rows, the next eight down.
         struct Crossing(Effects);
 
@@ -105,20 +118,20 @@ macro_rules! groups {
 
         pub(super) async fn few_transactions(store: Store, config: impl StoreConfig + Clone, table: &str) {
             let last = append(&store, 0..1_000, 7).await;
-            for lanes in [false, true] {
+            for lanes in ["none", "groups", "batches"] {
                 let effects = Effects::of(table);
-                let builder = Bundle::builder(if lanes { "lanes" } else { "in-order" }).store(config.clone());
-                let (builder, executor) = if lanes {
-                    let executor = ConsumerExecutors::partitioned("pool", 3);
-                    (builder.component(OnLanes(effects)), Some(executor))
-                } else {
-                    (builder.component(InOrder(effects)), None)
+                let builder = Bundle::builder(lanes).store(config.clone());
+                let executor = ConsumerExecutors::partitioned("pool", 3);
+                let (builder, executor) = match lanes {
+                    "none" => (builder.component(InOrder(effects)), None),
+                    "groups" => (builder.component(OnLanes(effects)), Some(executor)),
+                    _ => (builder.component(Batched(effects)), Some(executor)),
                 };
                 let began = Instant::now();
                 let running = begun(builder, executor).await;
                 settled(&running, &last).await;
                 // What is over its time ends a group as well.
-                let slow = began.elapsed().as_millis() / if lanes { 20 / 3 } else { 50 };
+                let slow = began.elapsed().as_millis() / if lanes == "none" { 50 } else { 20 / 3 };
                 let mut open = store
                     .stores
                     .transactions

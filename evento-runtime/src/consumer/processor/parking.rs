@@ -147,6 +147,7 @@ impl ConsumerProcessor {
             delivery.stage = Stage::Pending;
             self.pending += 1;
             self.pending_bytes += delivery.event.weight();
+            self.lingering.came(delivery.handler);
             self.retries.retain(|(_, waiting)| *waiting != number);
         }
         let (lane, of_lane) = (self.lanes[delivery.handler], delivery.key.clone());

@@ -86,9 +86,7 @@ impl ConsumerProcessor {
         if self.dispatch.at_barrier() && !self.executors.is_empty() {
             return Some(StallReason::InlineBarrier);
         }
-        if let Some(lane) =
-            (0..self.executors.len()).find(|lane| self.asked[*lane] > 0 && self.has_ready(*lane))
-        {
+        if let Some(lane) = (0..self.executors.len()).find(|lane| self.asked[*lane] > 0 && self.has_ready(*lane)) {
             let (executor, figures) = (self.executors[lane].name().to_owned(), self.executors[lane].stats());
             return Some(match figures.waits_for_rate {
                 true => StallReason::RateLimited { executor },
