@@ -15,8 +15,9 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::chain::chain;
-use super::engine::{BindError, Binding};
+use super::engine::{BindError, Binding, Bound};
 use super::plan::{ConsumerPlan, HandlerPlan};
+use super::standing::Standing;
 use super::telemetry::{AttemptInfo, AttemptOutcome, DispatchContext};
 use super::transaction::Transactions;
 use crate::clock::{self, SharedClock};
@@ -28,7 +29,7 @@ use crate::interceptor::Invocation;
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
 use crate::policy::HandlerTimeout;
 use crate::source::PreparedEvent;
-use crate::store::{Lease, MAX_ERROR_TEXT, SagaChange, Timer, error_text};
+use crate::store::{Lease, MAX_ERROR_TEXT, ParkedKey, SagaChange, Timer, error_text};
 use crate::task::take_panic;
 
 /// A poll longer than this holds up everything else on its thread.
@@ -49,6 +50,8 @@ pub(crate) enum Failed {
     Attempt(AttemptError),
     /// The framework's own work did: no attempt.
     Store(StoreError),
+    /// What it belongs to stands: it queues behind that, and its handler was not called.
+    Behind(ParkedKey),
     /// Its handler was not called, or what it did was undone for the sake of others: its turn comes again.
     NotBegun,
 }
@@ -97,6 +100,7 @@ pub(crate) struct Caller {
     invoke: Invoke,
     label: String,
     binding: Option<Arc<dyn Binding>>,
+    standing: Option<Arc<Standing>>,
     transactions: Option<Transactions>,
     timeout: Option<HandlerTimeout>,
     /// Whether it takes many events at once.
@@ -122,6 +126,7 @@ impl Caller {
             invoke: handler.invoke,
             label: handler.label.clone(),
             binding: plan.engine.binding(handler),
+            standing: None,
             transactions: handler.transactions.clone().map(|store| Transactions { store, lease: lease.clone() }),
             timeout: handler.timeout,
             is_batch: handler.batch.is_some(),
@@ -130,6 +135,12 @@ impl Caller {
             clock,
             warned: AtomicBool::new(false),
         }
+    }
+
+    /// With what stands of the consumer.
+    pub(crate) fn with_standing(mut self, standing: Option<Arc<Standing>>) -> Self {
+        self.standing = standing;
+        self
     }
 
     pub(crate) const fn is_blocking(&self) -> bool {
@@ -191,7 +202,7 @@ impl Caller {
 
     async fn attempt(&self, context: HandlerContext) -> AttemptEnd {
         if let Some(binding) = &self.binding
-            && !self.bound(binding.bind(&context)).await?
+            && !self.bind(binding.as_ref(), &context).await?
         {
             return Ok(Done { flow: Flow::Skip, effects: Effects::default(), committed: Committed::No });
         }
@@ -253,6 +264,23 @@ impl Caller {
         Ok(Done { flow, effects: Effects { emitted, scheduled, saga }, committed: Committed::No })
     }
 
+    /// Whether the handler runs.
+    async fn bind(&self, binding: &dyn Binding, context: &HandlerContext) -> Result<bool, Failed> {
+        let Some(standing) = &self.standing else {
+            return Ok(self.bound(binding.bind(context)).await? == Bound::Ready);
+        };
+        standing.begin();
+        let bound = self.bound(binding.bind(context)).await?;
+        // What was applied before has its place behind nothing.
+        if bound != Bound::Applied
+            && let Some(by) = self.bound(async { Ok(binding.ordered_by(context)) }).await?
+            && let Some(key) = standing.enter(context, &by)
+        {
+            return Err(Failed::Behind(key));
+        }
+        Ok(bound == Bound::Ready)
+    }
+
     /// The engine's part of an attempt, which decodes and prints what is the user's.
     async fn bound<T>(&self, work: impl Future<Output = Result<T, BindError>> + Send) -> Result<T, Failed> {
         match AssertUnwindSafe(work).catch_unwind().await {
@@ -311,7 +339,7 @@ pub(super) const fn outcome(end: &AttemptEnd) -> AttemptOutcome {
         Ok(Done { flow: Flow::DeadLetter(_), .. }) => AttemptOutcome::Failed(ErrorClass::Permanent),
         Ok(Done { flow: Flow::RetryAfter(_), .. }) => AttemptOutcome::Failed(ErrorClass::Ordinary),
         Err(Failed::Attempt(error)) => AttemptOutcome::Failed(error.class),
-        Err(Failed::Store(_) | Failed::NotBegun) => AttemptOutcome::NotMade,
+        Err(Failed::Store(_) | Failed::Behind(_) | Failed::NotBegun) => AttemptOutcome::NotMade,
     }
 }
 

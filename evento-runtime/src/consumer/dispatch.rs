@@ -148,6 +148,14 @@ impl Dispatch {
         self.queues.make_ready_again(number, lane);
     }
 
+    /// Takes inline deliveries in that come before everything that was not begun.
+    pub fn push_first(&mut self, numbers: Vec<DeliveryNo>) {
+        let first = usize::from(self.inline_running);
+        for number in numbers.into_iter().rev() {
+            self.held.insert(first.min(self.held.len()), Held { number, lane: Lane::Inline, key: None });
+        }
+    }
+
     /// A delivery that has not begun is taken out.
     pub fn withdraw(&mut self, number: DeliveryNo, lane: Lane, key: Option<&Arc<str>>) {
         if let Some(index) = self.held.iter().rposition(|held| held.number == number) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::plan::HandlerPlan;
+use super::standing::OrderedBy;
 use crate::component::Kind;
 use crate::context::HandlerContext;
 use crate::error::{BoxError, StoreError};
@@ -43,17 +44,34 @@ pub trait ConsumerEngine: Send + Sync + 'static {
 /// Binds stored state to attempts of one handler.
 #[async_trait]
 pub trait Binding: Send + Sync + 'static {
-    /// Before the handler, anew for every attempt. `false`: the event means nothing to this component.
+    /// Before the handler, anew for every attempt.
     ///
     /// # Errors
     /// [`BindError::Store`] is no attempt; [`BindError::Attempt`] is one that failed.
-    async fn bind(&self, context: &HandlerContext) -> Result<bool, BindError>;
+    async fn bind(&self, context: &HandlerContext) -> Result<Bound, BindError>;
+
+    /// What the order of the event is kept in, after [`bind`](Self::bind). `None`: it has none to keep.
+    fn ordered_by(&self, context: &HandlerContext) -> Option<OrderedBy> {
+        let _ = context;
+        None
+    }
 
     /// After a handler that has succeeded: what is to be stored with the checkpoint that passes the event.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
     async fn leave(&self, context: &HandlerContext, flow: &Flow) -> Result<Option<SagaChange>, BindError>;
+}
+
+/// What an event was bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// State: the handler runs.
+    Ready,
+    /// It was applied before.
+    Applied,
+    /// The event means nothing to this component, as far as is known.
+    Nothing,
 }
 
 /// Why state could not be bound, or cannot be kept.

@@ -30,6 +30,8 @@ pub struct ParkedKeys {
     full: usize,
     /// How often the store was asked.
     looks: u64,
+    /// Of instances: both names of one that could not begin.
+    names: HashMap<String, ParkedKey, FixedHasher>,
 }
 
 #[derive(Debug)]
@@ -113,6 +115,12 @@ impl ParkedKeys {
         self.keys.contains_key(key)
     }
 
+    /// The parked key of an instance, by one of its names.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<ParkedKey> {
+        if self.names.is_empty() { None } else { self.names.get(name).cloned() }
+    }
+
     /// Whether an event is in the queue of `key`.
     #[must_use]
     pub fn holds(&self, key: &ParkedKey, position: &Position) -> bool {
@@ -135,6 +143,9 @@ impl ParkedKeys {
     /// A letter of `key` is about to be stored. `true`: the key was not parked.
     pub fn park(&mut self, key: &ParkedKey, position: Position, kind: LetterKind) -> bool {
         let first = !self.keys.contains_key(key);
+        if first && key.context.is_empty() {
+            self.names.extend(key.key.splitn(2, ' ').map(|name| (name.to_owned(), key.clone())));
+        }
         let queue = self.keys.entry(key.clone()).or_default();
         self.events += usize::from(queue.rows.insert(position, Row { kind, stored: None }).is_none());
         first
@@ -177,6 +188,9 @@ impl ParkedKeys {
         self.events -= usize::from(queue.rows.remove(position).is_some());
         if !queue.rows.is_empty() {
             return Vec::new();
+        }
+        if key.context.is_empty() {
+            self.names.retain(|_, of| of != key);
         }
         let behind = self.keys.remove(key).map(|queue| queue.behind).unwrap_or_default();
         self.full -= usize::from(!behind.is_empty());
@@ -316,6 +330,24 @@ mod tests {
         assert_eq!(parked.discarded(Vec::new()), [(key(1), at(3))]);
         parked.redrive(&key(1), true);
         assert!(parked.without_reason().is_empty());
+    }
+
+    #[test]
+    fn an_instance_is_known_by_its_names_until_its_queue_is_empty() {
+        let instance = |key: &str| ParkedKey { context: "".into(), key: key.into() };
+        let (lives, begins) = (instance("a"), instance("b order_id=5 6"));
+        let mut parked = ParkedKeys::default();
+        parked.park(&lives, at(1), LetterKind::Dead);
+        parked.park(&begins, at(2), LetterKind::Dead);
+        parked.park(&begins, at(3), LetterKind::Parked);
+        assert_eq!(
+            ["a", "b", "order_id=5 6"].map(|name| parked.named(name)),
+            [Some(lives.clone()), Some(begins.clone()), Some(begins.clone())]
+        );
+        parked.resolved(&begins, &at(2));
+        assert_eq!((parked.named("b"), parked.named("5")), (Some(begins.clone()), None));
+        parked.resolved(&begins, &at(3));
+        assert_eq!((parked.named("b"), parked.named("a")), (None, Some(lives)));
     }
 
     #[test]

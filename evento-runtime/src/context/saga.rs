@@ -132,6 +132,13 @@ impl HandlerContext {
         lock(&self.0.saga).take()
     }
 
+    /// The instance, and what finds it if it does not live yet.
+    pub(crate) fn saga_begins(&self) -> Option<(SagaId, Option<Association>)> {
+        let slot = lock(&self.0.saga);
+        let slot = slot.as_ref()?;
+        Some((slot.id, slot.found_by.first().filter(|_| slot.state.is_none()).cloned()))
+    }
+
     pub(crate) fn saga_id(&self) -> Option<SagaId> {
         lock(&self.0.saga).as_ref().map(|slot| slot.id)
     }

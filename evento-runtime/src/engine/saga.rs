@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::component::{Kind, SagaHandlerDef};
-use crate::consumer::{BindError, Binding, ConsumerEngine, HandlerPlan};
+use crate::consumer::{BindError, Binding, Bound, ConsumerEngine, HandlerPlan, OrderedBy};
 use crate::context::{HandlerContext, SagaSlot};
 use crate::error::BoxError;
 use crate::outcome::{Flow, HandlerError};
@@ -56,21 +56,35 @@ struct Taken {
 
 #[async_trait]
 impl Binding for Instance {
-    async fn bind(&self, context: &HandlerContext) -> Result<bool, BindError> {
-        let Some(value) = (self.def.value)(context).map_err(BindError::Attempt)? else { return Ok(false) };
-        let Some(found_by) = Association::new(self.def.property, value).map_err(hopeless)? else { return Ok(false) };
+    async fn bind(&self, context: &HandlerContext) -> Result<Bound, BindError> {
+        let Some(value) = (self.def.value)(context).map_err(BindError::Attempt)? else { return Ok(Bound::Nothing) };
+        let Some(found_by) = Association::new(self.def.property, value).map_err(hopeless)? else {
+            return Ok(Bound::Nothing);
+        };
         let begun = SagaId::begun_by(context.consumer(), context.event().id);
         let slot = match self.store.find(context.consumer(), &found_by, begun).await? {
             // Once is enough, also after the consumer was told to go back. A dead letter was never applied.
             SagaFound::Live(instance) if !context.is_redriven() && instance.applied >= context.event().position => {
-                return Ok(false);
+                return Ok(Bound::Applied);
             }
             SagaFound::Live(instance) => SagaSlot::of(instance),
             SagaFound::Unknown if self.def.init => SagaSlot::begun(begun, found_by),
-            SagaFound::Begun | SagaFound::Unknown => return Ok(false),
+            SagaFound::Begun => return Ok(Bound::Applied),
+            SagaFound::Unknown => return Ok(Bound::Nothing),
         };
         context.bind_saga(slot);
-        Ok(true)
+        Ok(Bound::Ready)
+    }
+
+    fn ordered_by(&self, context: &HandlerContext) -> Option<OrderedBy> {
+        let named = |association: &Association| format!("{}={}", association.property(), association.value());
+        if let Some((id, begins)) = context.saga_begins() {
+            return Some(OrderedBy { instance: Some(id.to_string()), found_by: begins.as_ref().map(named) });
+        }
+        // It was decoded a moment ago.
+        let value = (self.def.value)(context).ok()??;
+        let found_by = Association::new(self.def.property, value).ok()??;
+        Some(OrderedBy { instance: None, found_by: Some(named(&found_by)) })
     }
 
     async fn leave(&self, context: &HandlerContext, flow: &Flow) -> Result<Option<SagaChange>, BindError> {

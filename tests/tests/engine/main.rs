@@ -35,6 +35,7 @@ mod sagas;
 mod saturation;
 mod scripted;
 mod standing;
+mod standing_sagas;
 mod steered;
 mod stop;
 mod suspects;

@@ -48,12 +48,14 @@ impl ConsumerProcessor {
         let scope = Arc::new(scope);
         let claiming = plan.engine.claiming();
         let (executors, lanes) = assign_lanes(&plan);
+        let parking = Parking::of(&plan, parked);
         let callers = plan
             .handlers
             .iter()
             .map(|handler| {
                 let (classifiers, clock) = (Arc::clone(&config.classifiers), Arc::clone(&config.clock));
-                Arc::new(Caller::new(&plan, handler, lease.lease(), classifiers, clock))
+                let standing = parking.as_ref().and_then(Parking::standing);
+                Arc::new(Caller::new(&plan, handler, lease.lease(), classifiers, clock).with_standing(standing))
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
@@ -137,7 +139,7 @@ impl ConsumerProcessor {
             letters: None,
             backlog: VecDeque::new(),
             mark_at: config.plan.redrive_transient.map(|_| Instant::now()),
-            parking: Parking::of(&config.plan, parked),
+            parking,
             wants_redrive: config.wishes.borrow().redrive.contains(&*config.plan.id),
             redriven: 0,
             next_redriven: 0,

@@ -72,7 +72,7 @@ impl ConsumerProcessor {
     pub(super) fn attempt_ended(&mut self, number: DeliveryNo, end: AttemptEnd) {
         self.limits.remove(&number);
         let asked_again = |text: &str| AttemptError { class: ErrorClass::Ordinary, text: text.to_owned() };
-        if !matches!(end, Err(Failed::Store(_) | Failed::NotBegun)) {
+        if !matches!(end, Err(Failed::Store(_) | Failed::Behind(_) | Failed::NotBegun)) {
             self.unready = 0;
         }
         match end {
@@ -88,6 +88,7 @@ impl ConsumerProcessor {
             }
             Err(Failed::Attempt(error)) => self.failed(number, error, None),
             Err(Failed::Store(error)) => self.not_attempted(number, &error),
+            Err(Failed::Behind(key)) => self.stands(number, key),
             Err(Failed::NotBegun) => self.give_back(number),
         }
     }
@@ -266,6 +267,7 @@ impl ConsumerProcessor {
                     first_failed_at,
                     last_failed_at: at,
                 };
+                delivery.parks.clone_from(&parks);
                 let position = delivery.event.position.clone();
                 self.settler.add(number, Part::DeadLetter(Box::new(letter)));
                 if let Some(key) = parks {

@@ -14,6 +14,7 @@ use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::parked::{ParkedKeys, Place};
 use crate::consumer::plan::ConsumerPlan;
 use crate::consumer::settle::Part;
+use crate::consumer::standing::Standing;
 use crate::consumer::status::StallReason;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{Position, StoredEvent};
@@ -33,8 +34,8 @@ pub(super) struct Parking {
     keys: Arc<Mutex<ParkedKeys>>,
     /// How many rows the queue of a key takes.
     capacity: usize,
-    /// Whether an event's own key says what it queues behind.
-    by_key: bool,
+    /// Where it is not an event's own key that says what it queues behind.
+    standing: Option<Arc<Standing>>,
     /// What the store holds is being read.
     reading: Option<JoinHandle<Result<Vec<ParkedRow>, StoreError>>>,
     look_at: Instant,
@@ -43,13 +44,17 @@ pub(super) struct Parking {
 impl Parking {
     /// `rows`: what earlier ownerships have left.
     pub(super) fn of(plan: &ConsumerPlan, rows: Vec<ParkedRow>) -> Option<Self> {
-        (plan.dead_letter == DeadLetterPolicy::Park).then(|| Self {
-            keys: Arc::new(Mutex::new(ParkedKeys::load(rows))),
-            capacity: plan.settings.parked_queue,
-            by_key: plan.engine.orders_by_key(),
-            reading: None,
-            look_at: Instant::now(),
+        (plan.dead_letter == DeadLetterPolicy::Park).then(|| {
+            let keys = Arc::new(Mutex::new(ParkedKeys::load(rows)));
+            let standing = (!plan.engine.orders_by_key()).then(|| Arc::new(Standing::new(Arc::clone(&keys))));
+            let capacity = plan.settings.parked_queue;
+            Self { keys, capacity, standing, reading: None, look_at: Instant::now() }
         })
+    }
+
+    /// For attempts, where only these find out what an event belongs to.
+    pub(super) fn standing(&self) -> Option<Arc<Standing>> {
+        self.standing.clone()
     }
 
     /// What the store holds, if it is being read; never, if not. Cancel-safe: the read goes on in its own task.
@@ -70,11 +75,14 @@ impl Parking {
 
     /// What later events queue behind if this delivery is given up.
     pub(super) fn key_of(&self, delivery: &Delivery) -> Option<ParkedKey> {
+        if let (None, Some(standing)) = (&delivery.parks, &self.standing) {
+            return standing.of(&delivery.event.position);
+        }
         delivery.parks.clone().or_else(|| self.key_of_event(&delivery.event))
     }
 
     fn key_of_event(&self, event: &StoredEvent) -> Option<ParkedKey> {
-        let key = event.key.as_ref().filter(|_| self.by_key)?;
+        let key = event.key.as_ref().filter(|_| self.standing.is_none())?;
         Some(ParkedKey { context: Arc::clone(&event.context), key: Arc::clone(key) })
     }
 
@@ -203,6 +211,45 @@ impl ConsumerProcessor {
         }
     }
 
+    /// What the event belongs to stands, as its attempt has found out.
+    pub(super) fn stands(&mut self, number: DeliveryNo, key: ParkedKey) {
+        if !self.is_owner() {
+            return self.leave(number);
+        }
+        if self.is_skipped(number) {
+            return self.settle_skipped(number);
+        }
+        let capacity = self.parking.as_ref().map_or(0, |parking| parking.capacity);
+        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let position = delivery.event.position.clone();
+        let (is_parked, place) = self.parking.as_ref().map_or((false, Place::Free), |parking| {
+            let keys = lock(&parking.keys);
+            (keys.is_parked(&key), keys.place(&key, &position, capacity))
+        });
+        if !is_parked {
+            // It has gone on since.
+            delivery.stage = Stage::Waiting;
+            self.retries.insert((Instant::now(), number));
+            return;
+        }
+        delivery.parks = Some(key.clone());
+        match place {
+            Place::Known => {
+                self.counters.skipped += 1;
+                self.settle(number);
+            }
+            Place::Free | Place::Row => self.park(number, &key),
+            Place::Behind => {
+                delivery.stage = Stage::Behind;
+                delivery.dispatched = false;
+                self.pending += 1;
+                self.pending_bytes += delivery.event.weight();
+                self.dispatch.settle_inline();
+                self.with_parked(|keys| keys.wait_behind(&key, number));
+            }
+        }
+    }
+
     /// An event of a key is given up: what is behind it queues up.
     pub(super) fn park_key(&mut self, key: &ParkedKey, position: Position, number: DeliveryNo) {
         if self.with_parked(|keys| keys.park(key, position, LetterKind::Dead)) {
@@ -246,10 +293,21 @@ impl ConsumerProcessor {
     /// A letter of a key is resolved, and its row says so.
     fn note_resolved(&mut self, key: &ParkedKey, position: &Position) {
         let free = self.with_parked(|keys| keys.resolved(key, position));
+        for number in &free {
+            delivery_stage(self, *number, Stage::Pending);
+        }
+        let in_order = self.parking.as_ref().is_some_and(|parking| parking.standing.is_some());
+        if in_order {
+            // What is behind them was read, and not looked at yet.
+            self.dispatch.push_first(free.clone());
+        }
         for number in free {
-            delivery_stage(self, number, Stage::Pending);
             let Some(delivery) = self.deliveries.get_mut(&number) else { continue };
             delivery.dispatched = true;
+            delivery.parks = None;
+            if in_order {
+                continue;
+            }
             let (lane, of_lane) = (self.lanes[delivery.handler], delivery.key.clone());
             self.dispatch.push(number, lane, of_lane);
         }
