@@ -51,6 +51,7 @@ pub(super) struct Ownership {
     pub(super) begun: Option<oneshot::Sender<Result<(), EngineError>>>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "one for each ownership, taken apart at once")]
 enum Acquired {
     Owned(HeldLease, ConsumerState, Found),
     Standby(ConsumerState),

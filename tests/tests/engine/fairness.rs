@@ -32,7 +32,8 @@ impl Shared {
 }
 
 /// When each handler of whom began, with how long it took.
-type Runs = Vec<(usize, Duration, Duration)>;
+type Ran = (usize, Duration, Duration);
+type Runs = Vec<Ran>;
 
 /// What ran on an executor in so many seconds.
 async fn runs(executor: Arc<dyn ConsumerExecutor>, loads: &[(&str, u64)], seconds: u32) -> Runs {
@@ -70,13 +71,11 @@ fn takes(context: &str) -> Duration {
 /// The least that anybody got of its equal share in any second, of the time that permits were out. With fewer permits
 /// than consumers nobody can hold one all the time: there a share of the starts will do as well.
 fn least_share(runs: &Runs, consumers: usize, permits: usize, seconds: u32) -> f64 {
-    let time = |from: Duration, (_, at, takes): &(usize, Duration, Duration)| {
+    let time = |from: Duration, (_, at, takes): &Ran| {
         (*at + *takes).min(from + SECOND).saturating_sub((*at).max(from)).as_secs_f64()
     };
-    let start = |from: Duration, (_, at, _): &(usize, Duration, Duration)| {
-        f64::from(u8::from(*at >= from && *at < from + SECOND))
-    };
-    let shares = |second: u32, of: &dyn Fn(Duration, &(usize, Duration, Duration)) -> f64| {
+    let start = |from: Duration, (_, at, _): &Ran| f64::from(u8::from(*at >= from && *at < from + SECOND));
+    let shares = |second: u32, of: &dyn Fn(Duration, &Ran) -> f64| {
         let mut got = vec![0.0; consumers];
         runs.iter().for_each(|run| got[run.0] += of(SECOND * second, run));
         let equal = got.iter().sum::<f64>() / consumers as f64;
