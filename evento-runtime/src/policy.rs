@@ -207,9 +207,9 @@ impl RetryPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopSettings {
-    /// Events read at once. Default 500.
+    /// Events read at once. Default 1,000.
     pub page: usize,
-    /// Events read ahead of what has started. Default 1,024.
+    /// Events read ahead of what has started: a page that is handled, and the next. Default 2,048.
     pub look_ahead: usize,
     /// Payload bytes read ahead. Default 16 MiB.
     pub look_ahead_bytes: usize,
@@ -250,8 +250,8 @@ pub struct Retention {
 impl Default for LoopSettings {
     fn default() -> Self {
         Self {
-            page: 500,
-            look_ahead: 1_024,
+            page: 1_000,
+            look_ahead: 2_048,
             look_ahead_bytes: 16 * 1_024 * 1_024,
             window: 1_024,
             checkpoint_every: 256,

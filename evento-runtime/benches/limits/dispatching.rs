@@ -57,7 +57,7 @@ pub(crate) async fn run(options: &Options, report: &mut Report) {
         let make = if ordered { ConsumerExecutors::partitioned } else { ConsumerExecutors::tasks };
         let ours = async || {
             let tally = Tally::new(events);
-            let build = |builder: evento_runtime::BundleBuilder| {
+            let build = |builder: evento_runtime::bundle::BundleBuilder| {
                 builder.executor(make("pool", AT_ONCE)).checkpoint_mode(CheckpointMode::Watermark)
             };
             let took = consume(&place, Empty(tally.clone()), build, tally.all(), &last(events)).await;

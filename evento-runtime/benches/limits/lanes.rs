@@ -60,7 +60,7 @@ mod postgres {
         let ours = async || {
             empty(&place).await;
             let tally = Tally::new(events);
-            let build = |builder: evento_runtime::BundleBuilder| {
+            let build = |builder: evento_runtime::bundle::BundleBuilder| {
                 builder.executor(ConsumerExecutors::partitioned("lanes", LANES))
             };
             let took = consume(&place, OnLanes(tally.clone()), build, tally.all(), &last(events)).await;

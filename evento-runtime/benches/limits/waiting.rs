@@ -64,7 +64,7 @@ pub(crate) async fn on_timers(options: &Options, report: &mut Report) {
 async fn ours(place: &Place, events: u64, ordered: bool) -> Run {
     let tally = Tally::new(events);
     let make = if ordered { ConsumerExecutors::partitioned } else { ConsumerExecutors::tasks };
-    let build = |builder: evento_runtime::BundleBuilder| {
+    let build = |builder: evento_runtime::bundle::BundleBuilder| {
         builder.executor(make("waiting", AT_ONCE)).checkpoint_mode(CheckpointMode::Watermark)
     };
     let took = consume(place, Waiting(tally.clone()), build, tally.all(), &last(events)).await;

@@ -273,7 +273,7 @@ impl BundleBuilder {
         self
     }
 
-    /// Events read from the store at once. Default 500.
+    /// Events read from the store at once. Default 1,000.
     #[track_caller]
     pub fn page(mut self, events: usize) -> Self {
         self.defaults.page = Some((events, Origin::Builder(here())));

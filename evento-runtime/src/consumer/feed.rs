@@ -19,6 +19,9 @@ use crate::task::Tasks;
 /// Open positions of a stored checkpoint are read back in pieces of this size.
 const RECOVERED_AT_ONCE: usize = 64;
 
+/// How often a consumer looks for new events of a source that watches by itself.
+const WATCHED: Duration = Duration::from_secs(300);
+
 /// Pauses after failed reads: 100 ms, doubling, at most 5 s.
 const READ_RETRY: RetryPolicy =
     RetryPolicy { retries: None, delay: Duration::from_millis(100), max_delay: Duration::from_secs(5) };
@@ -72,6 +75,7 @@ impl Feed {
         poll_bounds: (Duration, Duration),
     ) -> Self {
         let wake = source.wake();
+        let poll_bounds = if source.watches() { (WATCHED, WATCHED) } else { poll_bounds };
         Self {
             source,
             filter,

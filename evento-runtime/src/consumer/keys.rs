@@ -2,13 +2,37 @@
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::delivery::{DeliveryNo, REDRIVEN};
 
 /// Fixed, so that a simulated run repeats itself.
 pub(crate) type FixedHasher = BuildHasherDefault<DefaultHasher>;
+
+/// For delivery numbers, which are dense: one multiplication spreads them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The golden ratio, as far as 64 bits go.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// As fixed as [`FixedHasher`].
+pub(crate) type FixedNumbers = BuildHasherDefault<NumberHasher>;
 
 /// What goes first on a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

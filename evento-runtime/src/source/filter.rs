@@ -7,7 +7,7 @@ use crate::event::StoredEvent;
 use crate::identity::ContextPattern;
 
 /// Event names and contexts, compared byte by byte.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
     names: Option<Arc<BTreeSet<String>>>,
     context: ContextPattern,
@@ -24,6 +24,12 @@ impl EventFilter {
     #[must_use]
     pub fn new(names: Option<BTreeSet<String>>, context: ContextPattern) -> Self {
         Self { names: names.map(Arc::new), context }
+    }
+
+    /// Whether every event passes.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.names.is_none() && self.context == ContextPattern::All
     }
 
     /// The names, sorted; `None` for every name.

@@ -5,6 +5,8 @@ mod browse;
 mod filter;
 pub(crate) mod memory;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub(crate) mod pages;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) mod sql;
 
 pub(crate) use append::KnownEvent;
@@ -201,6 +203,12 @@ pub trait EventSource: Send + Sync + 'static {
 
     /// Changes when there may be something new. A hint: a missed one costs a poll, never an event.
     fn wake(&self) -> watch::Receiver<u64>;
+
+    /// Whether the source looks for new events itself, those of other processes too, and tells all of them by
+    /// [`wake`](Self::wake). Then each consumer need not look as well: it does so every five minutes, not every second.
+    fn watches(&self) -> bool {
+        false
+    }
 }
 
 /// A source that takes new events as well.

@@ -13,7 +13,7 @@ use crate::clock::later;
 use crate::consumer::attempt::{AttemptEnd, Committed, Done, Failed};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::group::{Ends, Gate, Group, GroupSize, Member, Together};
-use crate::consumer::keys::FixedHasher;
+use crate::consumer::keys::FixedNumbers;
 use crate::consumer::plan::{ConsumerPlan, HandlerPlan};
 use crate::executor::{Permit, Work};
 use crate::store::Checkpoint;
@@ -268,7 +268,7 @@ impl ConsumerProcessor {
 /// A delivery that may run together with one of this handler. What has failed by itself before runs by itself, and so
 /// does what may have ended the process.
 fn joining<'d>(
-    deliveries: &'d HashMap<DeliveryNo, Delivery, FixedHasher>,
+    deliveries: &'d HashMap<DeliveryNo, Delivery, FixedNumbers>,
     groups: &Groups,
     (handler, together): (usize, Together),
     number: DeliveryNo,

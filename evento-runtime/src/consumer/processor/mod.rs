@@ -44,7 +44,7 @@ use super::dispatch::{Dispatch, Lane};
 use super::engine::Claiming;
 use super::events::EngineEvents;
 use super::feed::{Feed, FeedEvent};
-use super::keys::FixedHasher;
+use super::keys::FixedNumbers;
 use super::plan::ConsumerPlan;
 use super::routes::Routes;
 use super::settle::{Settled, Settler};
@@ -156,7 +156,7 @@ pub struct ConsumerProcessor {
     feed: Feed,
     log: DeliveryLog,
     dispatch: Dispatch,
-    deliveries: HashMap<DeliveryNo, Delivery, FixedHasher>,
+    deliveries: HashMap<DeliveryNo, Delivery, FixedNumbers>,
     settler: Settler,
 
     admissions: FuturesUnordered<BoxFuture<'static, (usize, Option<Permit>)>>,
@@ -169,7 +169,7 @@ pub struct ConsumerProcessor {
     lingering: Lingering,
     retries: BTreeSet<(Instant, DeliveryNo)>,
     /// Running attempts whose time is limited.
-    limits: HashMap<DeliveryNo, Limit, FixedHasher>,
+    limits: HashMap<DeliveryNo, Limit, FixedNumbers>,
 
     /// Deliveries that have not started, and their bytes.
     pending: usize,

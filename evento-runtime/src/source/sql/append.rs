@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{Position, Timestamp};
 use crate::source::sql::known::recognise;
-use crate::source::{Append, Appended, PreparedEvent};
+use crate::source::{Append, Appended, Expected, PreparedEvent};
 use crate::store::sql::session::{Session, Value};
 use crate::store::sql::statements::{Chunked, Statements, chunks};
 
@@ -20,6 +20,10 @@ pub(crate) struct Appending {
     /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
     /// Ids that are there already are left alone and not counted.
     pub(crate) insert_events: Chunked,
+    /// id, name, context, key, key, context, key, slice, recorded_at, content_type, metadata, payload → position, version.
+    /// A single event, whatever the version of its stream; no row if its id is there already. `None`: it takes more than
+    /// one statement.
+    pub(crate) insert_one: Option<&'static str>,
 }
 
 /// Context and key.
@@ -34,6 +38,11 @@ pub(crate) async fn append(
     now: Timestamp,
 ) -> Result<Appended, AppendError> {
     let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
+    if let (Some(sql), [event], Expected::Any) = (appending.insert_one, &batch.events[..], batch.expected)
+        && let Some(appended) = append_one(session, sql, event, now).await?
+    {
+        return Ok(appended);
+    }
     // First of all: from here on nobody else appends.
     let last = last_position(session, appending).await?;
     let mut versions = versions(session, appending, &batch.events).await?;
@@ -59,6 +68,35 @@ pub(crate) async fn append(
     let position = |row: Option<&NewRow<'_>>| Position::from_u64(row.map_or(0, |row| row.position.unsigned_abs()));
     let version = rows.last().and_then(|row| row.version);
     Ok(Appended::new(position(rows.first()), position(rows.last()), version, false))
+}
+
+/// `None`: its id is there already.
+async fn append_one(
+    session: &mut dyn Session,
+    sql: &'static str,
+    event: &PreparedEvent,
+    now: Timestamp,
+) -> Result<Option<Appended>, StoreError> {
+    let (context, key) = (Value::Text(&event.context), Value::from(event.key.as_deref()));
+    let values = [
+        Value::Blob(event.id.as_uuid().as_bytes()),
+        Value::Text(&event.name),
+        context,
+        key,
+        key,
+        context,
+        key,
+        Value::Int(event.slice().into()),
+        Value::Int(now.as_micros()),
+        Value::Text(&event.content_type),
+        Some(&*event.metadata).filter(|metadata| !metadata.is_empty()).into(),
+        Value::Blob(&event.payload),
+    ];
+    let rows = session.fetch(sql, &values).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let position = Position::from_u64(row.count(0)?);
+    let version = row.opt_int(1)?.map(i64::unsigned_abs);
+    Ok(Some(Appended::new(position.clone(), position, version, false)))
 }
 
 struct NewRow<'a> {

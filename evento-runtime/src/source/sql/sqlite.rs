@@ -1,4 +1,4 @@
-//! Reading the log of SQLite: rows straight from sqlx into events.
+//! Reading the log of SQLite: a page at a time, packed, or row by row.
 
 use std::collections::BTreeSet;
 
@@ -16,24 +16,43 @@ use crate::source::{Batch, EventFilter, FetchLimits};
 use crate::store::sql::session::{Session as _, tell};
 use crate::store::sql::{SqliteSession, failed};
 
+mod packed;
+
 macro_rules! columns {
     () => {
         "position, id, name, context, key, version, recorded_at, content_type, metadata, payload FROM evento_event"
     };
 }
 
+/// The same page in two shapes, row by row and packed.
+#[derive(Clone, Copy)]
+struct Statements {
+    rows: &'static str,
+    packed: &'static str,
+}
+
 /// The head first, then the page, in one round trip. Positions are given out in the order of commits here, so a page
 /// read after the head has everything up to it; no transaction is needed.
 macro_rules! page {
     ($names:literal, $context:literal) => {
-        concat!(
-            "SELECT coalesce(max(position), 0) FROM evento_event; SELECT ",
-            columns!(),
-            " WHERE position > ?",
-            $names,
-            $context,
-            " ORDER BY position LIMIT ?"
-        )
+        Statements {
+            rows: concat!(
+                "SELECT coalesce(max(position), 0) FROM evento_event; SELECT ",
+                columns!(),
+                " WHERE position > ?",
+                $names,
+                $context,
+                " ORDER BY position LIMIT ?"
+            ),
+            packed: concat!(
+                "SELECT coalesce(max(position), 0) FROM evento_event; ",
+                packed::select!(),
+                " WHERE position > ?",
+                $names,
+                $context,
+                " ORDER BY position LIMIT ?)"
+            ),
+        }
     };
     ($names:literal) => {
         // Prefixes are compared as bytes; LIKE would fold case and read `%` and `_` in its own way.
@@ -46,8 +65,11 @@ macro_rules! page {
 }
 
 /// By names, then by context pattern.
-const PAGES: [[&str; 3]; 3] =
+const PAGES: [[Statements; 3]; 3] =
     [page!(""), page!(" AND name = ?"), page!(" AND name IN (SELECT value FROM json_each(?))")];
+
+/// Events of a packed page at most: it is put together in memory.
+const PACKED: usize = 4_096;
 
 /// A page to be read.
 pub(crate) struct Page {
@@ -63,15 +85,53 @@ impl Page {
     }
 
     pub(crate) async fn read(self, session: &mut SqliteSession<'_>) -> Result<Batch, StoreError> {
+        let packed = if self.limits.events <= PACKED { self.read_packed(session).await? } else { None };
+        let (head, events, full) = match packed {
+            Some(page) => page,
+            None => self.read_rows(session).await?,
+        };
+        let last = events.last().map(|event| event.position.clone());
+        // What was committed between the two looks may stand above the head.
+        let read_to = if full { last } else { last.max(position_of(head)) };
+        Ok(Batch { events, read_to, more: full })
+    }
+
+    /// Head, events, and whether there was no room for more. `None`: the text of this file is not UTF-8.
+    async fn read_packed(
+        &self,
+        session: &mut SqliteSession<'_>,
+    ) -> Result<Option<(i64, Vec<StoredEvent>, bool)>, StoreError> {
         let corrupt = session.error(StoreErrorKind::Corrupt);
         let name = corrupt.store();
-        let sql = self.sql();
+        let sql = self.statements().packed;
         tell!(&name, sql);
-        let query = self.bind(sqlx::query(sql));
-        let mut rows = session.connection().fetch_many(query);
+        let mut rows = session.connection().fetch_many(self.bind(sqlx::query(sql)));
+        let mut found = Vec::with_capacity(2);
+        while let Some(row) = rows.try_next().await.map_err(|error| failed(name, error))? {
+            found.extend(row.right());
+        }
+        drop(rows);
+        let [head, page] = &found[..] else { return Err(corrupt) };
+        let head = head.try_get::<i64, _>(0).map_err(|error| failed(name, error))?;
+        let Some(page) = packed::Page::of(page).map_err(|error| failed(name, error))? else { return Ok(None) };
+        let damaged = |error| failed(name, sqlx::Error::Decode(error));
+        let (mut events, large, full) = page.events(self.limits).map_err(damaged)?;
+        if !large.is_empty() {
+            packed::add_large(session, &mut events, &large).await?;
+        }
+        Ok(Some((head, events, full)))
+    }
+
+    /// As [`read_packed`](Self::read_packed), row by row.
+    async fn read_rows(&self, session: &mut SqliteSession<'_>) -> Result<(i64, Vec<StoredEvent>, bool), StoreError> {
+        let corrupt = session.error(StoreErrorKind::Corrupt);
+        let name = corrupt.store();
+        let sql = self.statements().rows;
+        tell!(&name, sql);
+        let mut rows = session.connection().fetch_many(self.bind(sqlx::query(sql)));
         let mut head = None;
         let mut texts = Texts::default();
-        let mut events: Vec<StoredEvent> = Vec::with_capacity(self.limits.events.min(512));
+        let mut events: Vec<StoredEvent> = Vec::with_capacity(self.limits.events.min(1_024));
         let (mut bytes, mut full) = (0, false);
         while let Some(row) = rows.try_next().await.map_err(|error| failed(name, error))? {
             let Either::Right(row) = row else { continue };
@@ -87,14 +147,10 @@ impl Page {
                 break;
             }
         }
-        let last = events.last().map(|event| event.position.clone());
-        let head = position_of(head.unwrap_or(0));
-        // What was committed between the two looks may stand above the head.
-        let read_to = if full { last } else { last.max(head) };
-        Ok(Batch { events, read_to, more: full })
+        Ok((head.unwrap_or(0), events, full))
     }
 
-    fn sql(&self) -> &'static str {
+    fn statements(&self) -> Statements {
         let by_names = match self.filter.names().map(BTreeSet::len) {
             None => 0,
             Some(1) => 1,

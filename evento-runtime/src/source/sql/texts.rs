@@ -39,12 +39,13 @@ impl Texts {
         Ok(StoredEvent {
             position: Position::from_u64(row.position.unsigned_abs()),
             id: EventId::from_uuid(uuid::Uuid::from_slice(row.id)?),
-            name: shared(&mut self.names, row.name),
-            context: shared(&mut self.contexts, row.context),
-            key: row.key.map(|key| shared(&mut self.keys, key)),
+            name: shared(&mut self.names, row.name, KEPT),
+            context: shared(&mut self.contexts, row.context, KEPT),
+            // Of many keys, the one just seen is the only one that is likely to come again soon.
+            key: row.key.map(|key| shared(&mut self.keys, key, 1)),
             version: row.version.map(i64::unsigned_abs),
             recorded_at: Timestamp::from_micros(row.recorded_at),
-            content_type: shared(&mut self.content_types, row.content_type),
+            content_type: shared(&mut self.content_types, row.content_type, KEPT),
             payload: Bytes::copy_from_slice(row.payload),
             metadata: row.metadata.map(Bytes::copy_from_slice).unwrap_or_default(),
         })
@@ -52,12 +53,12 @@ impl Texts {
 }
 
 /// The text, from among those seen last if it is one of them.
-fn shared(kept: &mut Vec<Arc<str>>, text: &str) -> Arc<str> {
+fn shared(kept: &mut Vec<Arc<str>>, text: &str, most: usize) -> Arc<str> {
     if let Some(known) = kept.iter().find(|known| &***known == text) {
         return Arc::clone(known);
     }
     let new: Arc<str> = text.into();
-    if kept.len() >= KEPT {
+    if kept.len() >= most {
         kept.remove(0);
     }
     kept.push(Arc::clone(&new));

@@ -213,6 +213,10 @@ impl EventSource for MemoryStore {
     fn wake(&self) -> watch::Receiver<u64> {
         self.shared.wake.subscribe()
     }
+
+    fn watches(&self) -> bool {
+        true
+    }
 }
 
 #[async_trait]

@@ -95,7 +95,7 @@ impl Page {
         };
         let mut rows = query.bind(limit).persistent(prepared).fetch(&mut *connection);
         let mut texts = Texts::default();
-        let mut events: Vec<StoredEvent> = Vec::with_capacity(self.limits.events.min(512));
+        let mut events: Vec<StoredEvent> = Vec::with_capacity(self.limits.events.min(1_024));
         let (mut bytes, mut full, mut cut) = (0, false, false);
         while let Some(row) = rows.try_next().await.map_err(|error| failed(name, error))? {
             let event = event(&mut texts, &row).map_err(|error| failed(name, error))?;

@@ -86,6 +86,7 @@ pub(crate) static APPENDING: Appending = Appending {
         "(?,?,?,?,?,?,?,?,?,?,?)",
         ""
     ),
+    insert_one: None,
 };
 
 pub(crate) static SQL: Statements = Statements {

@@ -13,7 +13,6 @@ use super::session::PostgresSession;
 use super::statements::{SERVER, SQL};
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::StoredEvent;
-use crate::identity::ContextPattern;
 use crate::source::sql::position_of;
 use crate::source::sql::postgres::{AppendSql, INNER, Page, PageSql, Savepoint, append_in, read_exact};
 use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held};
@@ -162,9 +161,9 @@ impl Server for PostgresServer {
     ) -> Result<Batch, StoreError> {
         let known = inner.server.tracker.safe();
         let behind = i64::try_from(limits.events).unwrap_or(i64::MAX);
-        // Far behind, and with every event wanted, what is known to be safe is enough.
-        let everything = filter.names().is_none() && *filter.context() == ContextPattern::All;
-        let far = everything && known.saturating_sub(after) > behind;
+        // Far behind, what is known to be safe is enough. Where it holds less than a page of what is wanted, the next
+        // question begins at its end, and looks.
+        let far = known.saturating_sub(after) > behind;
         let upto = if far { known } else { head::refresh(inner).await? };
         if upto <= after {
             return Ok(Batch { events: Vec::new(), read_to: position_of(after), more: false });

@@ -14,6 +14,7 @@ use crate::deps::Deps;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::{ConsumerId, OwnerId};
 use crate::source::EventStore;
+use crate::source::pages::Pages;
 use crate::store::{CloseStore, ConsumerLock, ConsumerStateStore, Store, Stores};
 use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
@@ -36,6 +37,7 @@ pub(crate) struct Inner<S: Server> {
     pub(super) transactions: Connections<S>,
     pub(super) renewal: Renewal<S>,
     pub(super) wake: watch::Sender<u64>,
+    pub(super) pages: Pages,
     /// Something was appended here: others are to be told.
     pub(crate) appended: Arc<Notify>,
     /// Somebody else may have appended: look.
@@ -63,6 +65,7 @@ impl<S: Server> Inner<S> {
             transactions: Connections::new(Arc::clone(&server), parts.settings.transactions),
             renewal: Renewal::new(Arc::clone(&server)),
             wake: watch::channel(0).0,
+            pages: Pages::default(),
             appended: Arc::default(),
             look: Arc::default(),
             is_told: AtomicBool::new(false),

@@ -52,7 +52,13 @@ impl<S: Server> EventSource for Spi<S> {
             Some(after) => number_of(after).ok_or_else(|| foreign_position(self.0.server.name(), after))?,
             None => 0,
         };
-        S::fetch(&self.0, number, FetchLimits { events: limits.events.max(1), ..limits }, filter).await
+        let read = S::fetch(&self.0, number, FetchLimits { events: limits.events.max(1), ..limits }, filter);
+        // Nobody reads beside the only one.
+        if self.0.wake.receiver_count() < 2 {
+            read.await
+        } else {
+            self.0.pages.fetch(after, limits, filter, read).await
+        }
     }
 
     async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
@@ -116,6 +122,10 @@ impl<S: Server> EventSource for Spi<S> {
 
     fn wake(&self) -> watch::Receiver<u64> {
         self.0.wake.subscribe()
+    }
+
+    fn watches(&self) -> bool {
+        true
     }
 }
 

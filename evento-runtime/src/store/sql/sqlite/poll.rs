@@ -25,18 +25,17 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) {
     let mut pause = BRISK;
-    let mut first = true;
     loop {
         let mut session = SqliteSession::new(&mut connection, &name);
         let found = session.fetch("SELECT coalesce(max(position), 0) FROM evento_event", &[]).await;
         let found = found.ok().and_then(|rows| rows.first()?.int(0).ok()).unwrap_or(0);
-        if head.fetch_max(found, Ordering::SeqCst) < found && !first {
+        // The first look tells as well: what it finds may have come after somebody's own.
+        if head.fetch_max(found, Ordering::SeqCst) < found {
             wake.send_modify(|count| *count = count.wrapping_add(1));
             pause = BRISK;
         } else {
             pause = (pause * 5 / 4).min(LAZY);
         }
-        first = false;
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(pause) => {}

@@ -14,6 +14,7 @@ use super::group::Queue;
 use super::writer::WriterSlot;
 use super::{connect, poll};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::source::pages::Pages;
 use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
 
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     /// Own writes, janitors of the writer, the watch for other processes.
     pub(super) tasks: Tasks,
     pub(super) wake: watch::Sender<u64>,
+    pub(super) pages: Pages,
     /// The highest position known here.
     pub(super) head: Arc<AtomicI64>,
     stop: CancellationToken,
@@ -77,6 +79,7 @@ impl Shared {
             queue: Queue::default(),
             tasks,
             wake,
+            pages: Pages::default(),
             head,
             stop,
             users: AtomicUsize::new(1),

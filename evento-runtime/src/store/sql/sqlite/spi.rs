@@ -81,7 +81,14 @@ impl EventSource for SqliteStore {
             None => 0,
         };
         let page = log::Page::new(number, limits, filter);
-        self.inner.readers.read(move |session| Box::pin(page.read(session))).await
+        let read = self.inner.readers.read(move |session| Box::pin(page.read(session)));
+        let shared = &self.inner.shared;
+        // Nobody reads beside the only one.
+        if shared.wake.receiver_count() < 2 {
+            read.await
+        } else {
+            shared.pages.fetch(after, limits, filter, read).await
+        }
     }
 
     async fn read_exact(&self, positions: &[Position]) -> Result<Vec<StoredEvent>, StoreError> {
@@ -128,6 +135,10 @@ impl EventSource for SqliteStore {
 
     fn wake(&self) -> watch::Receiver<u64> {
         self.inner.shared.wake.subscribe()
+    }
+
+    fn watches(&self) -> bool {
+        true
     }
 }
 

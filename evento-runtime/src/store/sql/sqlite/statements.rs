@@ -76,6 +76,11 @@ pub(crate) static APPENDING: Appending = Appending {
         "(?,?,?,?,?,?,?,?,?,?,?)",
         " ON CONFLICT (id) DO NOTHING"
     ),
+    insert_one: Some(
+        "INSERT INTO evento_event (id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
+         VALUES (?, ?, ?, ?, iif(? IS NULL, NULL, (SELECT coalesce(max(version), 0) + 1 FROM evento_event \
+         WHERE context = ? AND key = ?)), ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING position, version",
+    ),
 };
 
 pub(crate) static SQL: Statements = Statements {

@@ -1,0 +1,8 @@
+//! What work costs, counted instead of timed: statements, tasks and allocations for an event, statements of consumers
+//! that have nothing to do. The bounds are what was measured, and a little more.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod allocations;
+mod statements;
+mod traced;
