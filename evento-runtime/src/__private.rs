@@ -21,8 +21,8 @@ pub use inventory;
 pub use std::string::String;
 
 pub use crate::component::{
-    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Kind, Location, OpenComponent,
-    OpenObserver, OpenProjector, OpenSaga, Registered, SagaHandlerDef,
+    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, KeyDef, Kind, Location,
+    OpenComponent, OpenObserver, OpenProjector, OpenSaga, Registered, SagaHandlerDef,
 };
 pub use crate::context::{ConsumerScope, FromContext, FromStart, HandlerContext};
 pub use crate::deps::{Deps, Need};
@@ -119,6 +119,12 @@ pub const fn hook(
 #[must_use]
 pub const fn component<C: Component>() -> Registered {
     Registered::Component(C::DEF)
+}
+
+/// The key that a handler orders its events by.
+#[must_use]
+pub const fn key_row(field: &'static str, value: fn(&HandlerContext) -> Result<Option<String>, BoxError>) -> KeyDef {
+    KeyDef { field, value }
 }
 
 /// The component's value behind a call.

@@ -18,7 +18,8 @@ pub enum Flow {
     Skip,
     /// Give the event to the dead letters at once, with this reason.
     DeadLetter(String),
-    /// Count a failed attempt and try again after this delay instead of the configured one.
+    /// Count a failed attempt and try again after this delay instead of the configured one. Bounded by `retry` where the
+    /// handler says one; without, it is granted for ever, on an executor as well.
     RetryAfter(Duration),
     /// Handled, and the saga has ended. From any other component it is a failure.
     Complete,

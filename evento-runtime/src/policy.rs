@@ -189,9 +189,10 @@ impl RetryPlan {
         } else {
             self.transient = 0;
             self.spent = self.spent.saturating_add(1);
-            // `-1` under an executor is one attempt: a retry for ever would keep its permit or its key for ever.
+            // `-1` under an executor is one attempt: a retry for ever would keep its permit or its key for ever. Unless
+            // the handler asks for it each time.
             let budget = match (policy.retries, path) {
-                (None, Path::Executor(_)) => Some(0),
+                (None, Path::Executor(_)) if asked.is_none() => Some(0),
                 (retries, _) => retries,
             };
             if budget.is_some_and(|budget| self.spent > budget) {
@@ -311,6 +312,24 @@ mod tests {
         assert!(matches!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::Retry(_)));
         assert!(matches!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::Retry(_)));
         assert_eq!(plan.failed(&policy, path, ErrorClass::Transient, None, 0.5), Decision::DeadLetter);
+    }
+
+    #[test]
+    fn what_a_handler_asks_for_is_bounded_by_what_it_says_only() {
+        let asked = Some(Duration::from_secs(7));
+        for path in
+            [Path::Sequential, Path::Executor(CheckpointMode::OnStart), Path::Executor(CheckpointMode::Watermark)]
+        {
+            let mut plan = RetryPlan::default();
+            for _ in 0..1_000 {
+                let decision = plan.failed(&RetryPolicy::default(), path, ErrorClass::Ordinary, asked, 0.5);
+                assert_eq!(decision, Decision::Retry(Duration::from_secs(7)), "{path:?}");
+            }
+            let policy = RetryPolicy { retries: Some(1), ..RetryPolicy::default() };
+            let mut plan = RetryPlan::default();
+            assert!(matches!(plan.failed(&policy, path, ErrorClass::Ordinary, asked, 0.5), Decision::Retry(_)));
+            assert_eq!(plan.failed(&policy, path, ErrorClass::Ordinary, asked, 0.5), Decision::DeadLetter, "{path:?}");
+        }
     }
 
     #[test]

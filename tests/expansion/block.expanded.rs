@@ -30,14 +30,14 @@ const _: () = {
                 needs: &[__evento::need::<String>()],
                 build: |__deps| __evento::built(Self::new(__evento::provided::<String>(__deps)?)),
             },
-            __evento::here!(25u32),
+            __evento::here!(27u32),
         )
         .wait_for_head(true)
         .contexts(&["shop"])
         .checkpoint(__evento::CheckpointMode::OnStart)
         .docs("Keeps a text.")
         .on_start(
-            __evento::hook("prepare", __evento::here!(32u32), |__scope| {
+            __evento::hook("prepare", __evento::here!(34u32), |__scope| {
                 __evento::run(async move {
                     let __this = __evento::start_this::<Self>(&__scope)?;
                     let __1 = __evento::start_extract::<Dep<String>>(&__scope)?;
@@ -49,7 +49,7 @@ const _: () = {
         .handlers(&[
             __evento::handler::<Paid>(
                 "paid",
-                __evento::here!(38u32),
+                __evento::here!(40u32),
                 __evento::Invoke::Async(|__context| {
                     __evento::run(async move {
                         let __this = __evento::this::<Self>(&__context)?;
@@ -65,7 +65,7 @@ const _: () = {
             .docs("As most handlers are."),
             __evento::handler::<Placed>(
                 "placed",
-                __evento::here!(44u32),
+                __evento::here!(46u32),
                 __evento::Invoke::Async(|__context| {
                     __evento::run(async move {
                         let __this = __evento::this::<Self>(&__context)?;
@@ -77,6 +77,11 @@ const _: () = {
                 }),
             )
             .executor(READ_MODEL)
+            .key(__evento::key_row("customer", |__context| {
+                use __evento::{MaybeField as _, SureField as _};
+                let __event = __evento::event::<Placed>(__context)?;
+                __evento::Result::Ok((&__evento::Field(&__event.customer)).value())
+            }))
             .retry(3i32)
             .retry_delay(500000u64)
             .max_delay(30000000u64)
@@ -85,7 +90,7 @@ const _: () = {
             #[cfg(not(any()))]
             __evento::handler::<RawEvent>(
                 "rest",
-                __evento::here!(50u32),
+                __evento::here!(52u32),
                 __evento::Invoke::Blocking(|__context| {
                     let __this = __evento::this::<Self>(&__context)?;
                     let __1 = __evento::event::<RawEvent>(&__context)?;

@@ -3,7 +3,9 @@ use evento_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
-pub struct Placed {}
+pub struct Placed {
+    pub customer: u64,
+}
 impl Event for Placed {
     const NAME: &'static str = "Placed";
 }
@@ -40,7 +42,7 @@ impl View {
     }
 
     /// With everything there is.
-    #[event_handler(executor = READ_MODEL, retry = 3, retry_delay = "500ms", max_delay = "30s")]
+    #[event_handler(executor = READ_MODEL, key = customer, retry = 3, retry_delay = "500ms", max_delay = "30s")]
     async fn placed(&self, _event: Placed, _meta: Metadata, Dep(_text): Dep<String>) -> Result<(), std::io::Error> {
         Ok(())
     }

@@ -253,3 +253,61 @@ mod belongs_to_the_block {
         async fn on(&self, _event: A) {}
     }
 }
+
+mod keys {
+    use super::*;
+    #[derive(Event, Serialize, Deserialize)]
+    struct Ordered {
+        customer_id: Option<u64>,
+    }
+    #[derive(Default)]
+    struct View;
+    #[projector(version = 1)]
+    impl View {
+        #[event_handler(executor = "mail", key = customer_id, key = customer_id)]
+//~                                                           ^^^ `key` must be given only once
+        async fn twice(&self, _event: Ordered) {}
+        #[event_handler(key = customer_id)]
+//~                     ^^^ `key` must have an `executor` beside it: without one the handler runs after all that was before
+        async fn in_line(&self, _event: A) {}
+        #[event_handler(executor = "mail", key = "customer_id")]
+//~                                              ^^^^^^^^^^^^^ `key` must be a field of the event: `key = customer_id`
+        async fn text(&self, _event: B) {}
+    }
+}
+
+mod key_fields {
+    use super::*;
+    #[derive(Event, Serialize, Deserialize)]
+    struct Ordered {
+        customer: Customer,
+        tags: Vec<String>,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Customer {
+        id: u64,
+    }
+    #[derive(Default)]
+    struct Right;
+    #[projector(version = 1)]
+    impl Right {
+        #[event_handler(executor = "mail", key = customer.id)]
+        async fn on(&self, _event: Ordered) {}
+    }
+    #[derive(Default)]
+    struct Misspelt;
+    #[projector(version = 1)]
+    impl Misspelt {
+        #[event_handler(executor = "mail", key = customre)]
+//~                                              ^^^^^^^^ rustc
+        async fn on(&self, _event: Ordered) {}
+    }
+    #[derive(Default)]
+    struct Shapeless;
+    #[projector(version = 1)]
+    impl Shapeless {
+        #[event_handler(executor = "mail", key = tags)]
+//~                                              ^^^^ `Vec<String>` can be neither an association nor a key
+        async fn on(&self, _event: Ordered) {}
+    }
+}

@@ -115,7 +115,7 @@ mod associations {
     #[saga(version = 1)]
     impl Shapeless {
         #[saga_event_handler(init, association = tags)]
-//~                                              ^^^^ `Vec<String>` cannot be the association of a saga
+//~                                              ^^^^ `Vec<String>` can be neither an association nor a key
         async fn on(&self, _event: Placed, _state: &mut Fulfilment) {}
     }
     #[derive(Default)]
@@ -123,7 +123,7 @@ mod associations {
     #[saga(version = 1)]
     impl Absent {
         #[saga_event_handler(init, association = coupon)]
-//~                                              ^^^^^^ `Vec<String>` cannot be the association of a saga
+//~                                              ^^^^^^ `Vec<String>` can be neither an association nor a key
         async fn on(&self, _event: Placed, _state: &mut Fulfilment) {}
     }
 }
@@ -378,4 +378,16 @@ mod functions {
     #[on_reset(saga = Open)]
 //~            ^^^^ `#[on_reset]` must belong to a projector: a saga applies no event twice, so it has nothing to clear
     async fn reset() {}
+}
+
+mod ordered_by_their_instance {
+    use super::*;
+    #[derive(Default)]
+    struct Keyed;
+    #[saga(version = 1)]
+    impl Keyed {
+        #[saga_event_handler(init, association = order_id, key = order_id)]
+//~                                                        ^^^ `key` must be left out: events of a saga are in the order of their instance, which `association` finds
+        async fn on(&self, _event: Placed, _state: &mut Fulfilment) {}
+    }
 }

@@ -98,6 +98,7 @@ pub(crate) const OBSERVER: &[Key] = &[
 /// Options of `#[event_handler]`.
 pub(crate) const HANDLER: &[Key] = &[
     key("executor", "a string or the path of a constant", "executor = \"read-model\""),
+    key("key", "a field of the event", "key = customer_id"),
     RETRY,
     RETRY_DELAY,
     MAX_DELAY,
@@ -134,6 +135,10 @@ pub(crate) const SAGA_HANDLER: &[Key] = &[
         "`linger` must be left out: it belongs to a `batch`, and events of a saga are handled one by one",
     ),
     OF_SAGA,
+    refused(
+        "key",
+        "`key` must be left out: events of a saga are in the order of their instance, which `association` finds",
+    ),
     refused(
         "executor",
         "`executor` must be left out: events of a saga change one state in order, so they run one after the other in the \

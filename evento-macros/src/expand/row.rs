@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, Type};
+use syn::{Ident, Member, Type};
 
 use super::here;
 use crate::model::{Argument, Executor, Handler, Method, SagaHandler};
@@ -31,6 +31,7 @@ pub(super) fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStre
         Executor::Name(name) => quote!(.executor(#name)),
         Executor::Constant(path) => quote!(.executor(#path)),
     });
+    let key = options.key.as_ref().map(|members| key_part(rt, event, members));
     let retry = options.retry.map(|retry| quote!(.retry(#retry)));
     let retry_delay = options.retry_delay.map(|micros| quote!(.retry_delay(#micros)));
     let max_delay = options.max_delay.map(|micros| quote!(.max_delay(#micros)));
@@ -49,7 +50,7 @@ pub(super) fn handler_row(rt: &TokenStream, handler: &Handler, owner: &TokenStre
     });
     quote! {
         #rt::handler::<#event>(#name, #here, #shim)
-            #saga #executor #retry #retry_delay #max_delay #timeout #abandon #batch #linger #needs #transaction #docs
+            #saga #executor #key #retry #retry_delay #max_delay #timeout #abandon #batch #linger #needs #transaction #docs
     }
 }
 
@@ -88,18 +89,37 @@ fn shim(rt: &TokenStream, handler: &Handler, owner: &TokenStream) -> TokenStream
 /// What finds the instance: the field stands at the user's token, so that the compiler says what there is instead.
 fn saga_part(rt: &TokenStream, event: &Type, saga: &SagaHandler) -> TokenStream {
     let SagaHandler { state, init, association, property } = saga;
+    let value = field_value(rt, event, association);
+    quote! {
+        .saga(#rt::saga_row(#init, #property, #value))
+        .state::<#state>()
+    }
+}
+
+/// What the events of a handler are ordered by.
+fn key_part(rt: &TokenStream, event: &Type, members: &[Member]) -> TokenStream {
+    let names = members.iter().map(|member| match member {
+        Member::Named(ident) => plain(ident),
+        Member::Unnamed(index) => index.index.to_string(),
+    });
+    let field = names.collect::<Vec<_>>().join(".");
+    let value = field_value(rt, event, members);
+    quote!(.key(#rt::key_row(#field, #value)))
+}
+
+/// A closure that decodes the event and gives the value of a field, or of a field of a field.
+fn field_value(rt: &TokenStream, event: &Type, members: &[Member]) -> TokenStream {
     let (context, decoded) = (local("__context"), local("__event"));
     let get = argument(rt, event.span(), "event", event, &quote!(#context));
-    let place = association.last().map_or_else(Span::call_site, Spanned::span);
+    let place = members.last().map_or_else(Span::call_site, Spanned::span);
     let rt_here = moved(rt, place);
-    let value = quote_spanned!(at(place)=> (&#rt_here::Field(&#decoded #(.#association)*)).value());
+    let value = quote_spanned!(at(place)=> (&#rt_here::Field(&#decoded #(.#members)*)).value());
     quote! {
-        .saga(#rt::saga_row(#init, #property, |#context| {
+        |#context| {
             use #rt::{MaybeField as _, SureField as _};
             let #decoded = #get;
             #rt::Result::Ok(#value)
-        }))
-        .state::<#state>()
+        }
     }
 }
 

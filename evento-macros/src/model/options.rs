@@ -93,6 +93,8 @@ fn contexts(arg: &Arg, errors: &mut Errors) -> Vec<String> {
 #[derive(Default)]
 pub(crate) struct HandlerOptions {
     pub(crate) executor: Option<Executor>,
+    /// The way to the field that its events are ordered by.
+    pub(crate) key: Option<Vec<Member>>,
     pub(crate) retry: Option<i32>,
     pub(crate) retry_delay: Option<u64>,
     pub(crate) max_delay: Option<u64>,
@@ -292,7 +294,7 @@ fn read_saga(args: &Args, list: Vec<Arg>, errors: &mut Errors) -> (SagaOptions, 
 
 /// Fills in what all handlers may say; gives back the rest.
 fn read_handler(args: &mut Args, options: &mut HandlerOptions, errors: &mut Errors) -> Vec<Arg> {
-    let says_timeout = args.meant("timeout");
+    let (says_timeout, says_executor) = (args.meant("timeout"), args.meant("executor"));
     options.says_batch = args.meant("batch");
     let mut timed: Option<Span> = None;
     let mut rest = Vec::new();
@@ -300,6 +302,15 @@ fn read_handler(args: &mut Args, options: &mut HandlerOptions, errors: &mut Erro
     for arg in std::mem::take(&mut args.list) {
         match arg.key.name {
             "executor" => options.executor = executor(&arg, errors),
+            "key" => {
+                options.key = arg.members(errors);
+                if !says_executor {
+                    errors.at(
+                        arg.span,
+                        "`key` must have an `executor` beside it: without one the handler runs after all that was before",
+                    );
+                }
+            }
             "retry" => match arg.number(errors) {
                 Some(retry) if retry >= -1 => options.retry = Some(retry),
                 Some(_) => arg.refuse(errors),

@@ -18,16 +18,16 @@ pub const fn saga_row(
     SagaHandlerDef { init, property, value }
 }
 
-/// A field of an event that an instance is found by. Its `value()` is that of [`MaybeField`] for an `Option`, and that
+/// A field of an event that an instance is found by, or events are ordered by. Its `value()` is that of [`MaybeField`] for an `Option`, and that
 /// of [`SureField`] for all else: the compiler looks without a reference first.
 #[derive(Debug)]
 pub struct Field<'a, T: ?Sized>(pub &'a T);
 
-/// What a saga instance can be found by.
+/// What a saga instance can be found by, and what events can be ordered by.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the association of a saga",
+    message = "`{Self}` can be neither an association nor a key",
     label = "does not implement `Display`",
-    note = "an instance is found by what `Display` writes, or by the value in an `Option`: 1 to 255 bytes of UTF-8"
+    note = "either is what `Display` writes, or the value in an `Option`; an association has 1 to 255 bytes of UTF-8"
 )]
 pub trait AssociationField {
     /// What `Display` writes.

@@ -132,6 +132,7 @@ impl Blueprint {
                         .map(|(name, aliases)| std::iter::once(name).chain(aliases.iter().copied()).collect()),
                     invoke: def.invoke,
                     saga: def.saga,
+                    key: def.key,
                     timeout: def.timeout.map(|after| HandlerTimeout { after, abandons: def.abandon }),
                     batch: def.batch.map(|most| Batching {
                         most: usize::try_from(most).unwrap_or(usize::MAX),

@@ -55,6 +55,8 @@ struct HandlerEntry {
     event: Option<&'static str>,
     aliases: &'static [&'static str],
     executor: Option<&'static str>,
+    /// The field that its events are ordered by.
+    key: Option<&'static str>,
     /// Whether it begins instances, and what they are found by.
     saga: Option<(bool, &'static str)>,
     /// The database whose transaction it takes.
@@ -179,6 +181,7 @@ impl HandlerEntry {
             event: def.names.map(|(name, _)| name),
             aliases: def.names.map_or(&[], |(_, aliases)| aliases),
             executor: def.executor,
+            key: def.key.map(|key| key.field),
             saga: def.saga.map(|saga| (saga.init, saga.property)),
             transaction: def.transaction.map(|database| short_type(database.type_name())),
             docs: def.docs,
@@ -298,6 +301,7 @@ impl ComponentEntry {
                 "event": handler.event,
                 "aliases": handler.aliases,
                 "executor": handler.executor,
+                "key": handler.key,
                 "init": handler.saga.map(|(init, _)| init),
                 "association": handler.saga.map(|(_, property)| property),
                 "transaction": handler.transaction,
@@ -417,6 +421,9 @@ impl ComponentEntry {
             match handler.executor {
                 Some(executor) => write!(f, ", on {executor}")?,
                 None => f.write_str(", in order")?,
+            }
+            if let Some(key) = handler.key {
+                write!(f, ", by key {}", text::harmless(key))?;
             }
             if let Some(database) = &handler.transaction {
                 write!(f, ", in a transaction of {database}")?;

@@ -34,6 +34,15 @@ pub struct SagaHandlerDef {
     pub value: fn(&HandlerContext) -> Result<Option<String>, BoxError>,
 }
 
+/// The key of its own that a handler orders its events by.
+#[derive(Clone, Copy)]
+pub struct KeyDef {
+    /// The field: `customer_id`. Handlers of a consumer that name the same one share the order of equal values.
+    pub field: &'static str,
+    /// The value of it in an event; `None` where the event has none. Decodes the event.
+    pub value: fn(&HandlerContext) -> Result<Option<String>, BoxError>,
+}
+
 /// The type of a saga's state, as one of its handlers names it.
 #[derive(Clone, Copy)]
 pub struct StateDef {
@@ -52,6 +61,8 @@ pub struct HandlerDef {
     pub names: Option<(&'static str, &'static [&'static str])>,
     /// Whether its event supplies a key of its own.
     pub has_key: bool,
+    /// The key it orders events by instead.
+    pub key: Option<KeyDef>,
     /// The executor it names.
     pub executor: Option<&'static str>,
     /// Further attempts; -1 for ever; `None`: not said.
@@ -99,6 +110,7 @@ impl HandlerDef {
             names: E::NAMES,
             has_key: E::HAS_KEY,
             sensitive: E::SENSITIVE,
+            key: None,
             executor: None,
             retry: None,
             retry_delay: None,
@@ -137,6 +149,13 @@ impl HandlerDef {
     #[must_use]
     pub const fn transaction<D: Database>(mut self) -> Self {
         self.transaction = Some(Need::of::<D>());
+        self
+    }
+
+    /// Has it order its events by a key of its own.
+    #[must_use]
+    pub const fn key(mut self, key: KeyDef) -> Self {
+        self.key = Some(key);
         self
     }
 

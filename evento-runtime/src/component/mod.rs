@@ -6,7 +6,7 @@ mod hook;
 mod registry;
 
 pub use def::{Build, ComponentDef, MakeResult};
-pub use handler::{HandlerDef, Invoke, SagaHandlerDef, StateDef};
+pub use handler::{HandlerDef, Invoke, KeyDef, SagaHandlerDef, StateDef};
 pub use hook::HookDef;
 pub use registry::{FreeHandler, FreeHook, Registered};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::engine::ConsumerEngine;
 use super::telemetry::DispatchContext;
-use crate::component::{HookDef, Invoke, SagaHandlerDef};
+use crate::component::{HookDef, Invoke, KeyDef, SagaHandlerDef};
 use crate::executor::ConsumerExecutor;
 use crate::identity::ConsumerId;
 use crate::policy::{Batching, CheckpointMode, DeadLetterPolicy, HandlerTimeout, LoopSettings, RetryPolicy, StartFrom};
@@ -56,6 +56,8 @@ pub struct HandlerPlan {
     pub invoke: Invoke,
     /// What a saga needs to find the instance.
     pub saga: Option<SagaHandlerDef>,
+    /// What it orders its events by, if not by their streams.
+    pub key: Option<KeyDef>,
     /// Where its transaction comes from, if it takes one.
     pub transactions: Option<Arc<dyn TransactionStore>>,
     /// How many events it is called for at once; `None`: for each by itself.

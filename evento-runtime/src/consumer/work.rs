@@ -143,6 +143,7 @@ pub(crate) mod tests {
             names: None,
             invoke,
             saga: None,
+            key: None,
             transactions: None,
             timeout: None,
             batch: None,

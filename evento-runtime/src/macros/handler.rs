@@ -66,6 +66,7 @@ use super::{Event, observer, projector, saga};
 /// | option | value | if it is left out |
 /// |---|---|---|
 /// | `executor` | the name of an executor of the bundle: a string, or the path of a `&'static str` constant | the handler runs in line |
+/// | `key` | the field of the event that its events are kept in order by, `customer_id`, or the way to one: `customer.id`. Beside an `executor` that is `partitioned`: see [below](#a-key-of-its-own) | the key of the event's stream |
 /// | `retry` | further attempts after an ordinary error; `-1` for ever | `-1` in line, none on an executor |
 /// | `retry_delay` | delay before the first further attempt; it doubles from there. A whole number and `us`, `ms`, `s`, `m` or `h` | `"1s"` |
 /// | `max_delay` | no delay is longer, before ± 20 % of jitter | `"30s"` |
@@ -114,6 +115,14 @@ use super::{Event, observer, projector, saga};
 /// [`EventId`](crate::EventId) are refused, and [`Outbox`](crate::Outbox) is without a `Tx`; an extractor of your own sees
 /// the first event, and [`HandlerContext::events`](crate::HandlerContext::events) all of them. Interceptors see one call.
 /// The events are covered by the checkpoint once they are settled, whatever the mode.
+///
+/// # A key of its own
+///
+/// On a `partitioned` executor events of one stream are handled one after the other. With `key = customer_id` it is those
+/// of one customer instead, whatever streams they are in: anything with `Display`, or an `Option` of it; an event whose
+/// value is absent or empty has no order to keep. Handlers of one component that name the same field share the order of
+/// equal values, and share none with streams. The event is decoded once more for it; one that does not decode keeps the
+/// key of its stream and fails where it is handled.
 ///
 /// # Over time
 ///

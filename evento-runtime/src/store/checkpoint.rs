@@ -76,6 +76,20 @@ mod tests {
             prop_assert_eq!(Checkpoint::decode_open(&checkpoint.encode_open()).unwrap(), open);
         }
 
+        /// A full window of any size, with neighbours and with gaps over every byte.
+        #[test]
+        fn a_window_of_any_size_survives_its_encoding(
+            bits in 0_u32..15,
+            off in -1_i64..2,
+            gaps in proptest::collection::vec(prop_oneof![1_u64..3, 254_u64..258, Just(1 << 32), 1_u64..(1 << 48)], 1..8),
+        ) {
+            let size = (1_i64 << bits).saturating_add(off).clamp(1, 16_384);
+            let steps = gaps.iter().cycle().take(usize::try_from(size).unwrap());
+            let open: Vec<_> = steps.scan(0_u64, |at, gap| { *at += gap; Some(Position::from_u64(*at)) }).collect();
+            let checkpoint = Checkpoint { watermark: None, reach: open.last().cloned(), open: open.clone() };
+            prop_assert_eq!(Checkpoint::decode_open(&checkpoint.encode_open()).unwrap(), open);
+        }
+
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(open) = Checkpoint::decode_open(&bytes) {

@@ -141,6 +141,23 @@ fn duplicate_handler() {
 }
 
 #[test]
+fn unordered_key() {
+    let keyed = |executor| orders().register::<Keyed>().executor(executor).build().unwrap_err().problems;
+    let problems = keyed(ConsumerExecutors::tasks("read-model", 4));
+    let messages: Vec<&str> =
+        problems.iter().filter(|problem| problem.code == "unordered-key").map(|problem| &*problem.message).collect();
+    assert_eq!(
+        messages,
+        [
+            "`Keyed::placed` is to keep the order of `key = customer`, but runs on executor `read-model`, which keeps no order",
+            "`Keyed::paid` is to keep the order of `key = customer`, but runs in line, after all that was before"
+        ]
+    );
+    let lanes = keyed(ConsumerExecutors::partitioned("read-model", 4));
+    assert_eq!(lanes.iter().filter(|problem| problem.code == "unordered-key").count(), 1);
+}
+
+#[test]
 fn unknown_executor() {
     let misspelt = orders().register::<OrderView>().executor(ConsumerExecutors::tasks("read-modle", 1));
     let problem = only(misspelt, "unknown-executor");

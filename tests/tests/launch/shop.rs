@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use evento_runtime::__private::inventory;
 use evento_runtime::component::{
-    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, Kind, Location, Registered,
-    SagaHandlerDef,
+    Build, Component, ComponentDef, FreeHandler, FreeHook, HandlerDef, HookDef, Invoke, KeyDef, Kind, Location,
+    Registered, SagaHandlerDef,
 };
 use evento_runtime::context::{FromContext, MissingDependency};
 use evento_runtime::deps::{Deps, Need};
@@ -98,6 +98,17 @@ component!(OrderView, "OrderView", "src/order_view.rs", 12, [
 component!(Waiting, "Waiting", "src/waiting.rs", 2, [on::<Placed>("placed", "src/waiting.rs", 4)], wait_for_head: Some(true));
 
 // Unsound or remarkable ones.
+const BY_CUSTOMER: KeyDef = KeyDef { field: "customer", value: |_| Ok(None) };
+component!(
+    Keyed,
+    "Keyed",
+    "src/keyed.rs",
+    3,
+    [
+        on::<Placed>("placed", "src/keyed.rs", 10).executor("read-model").key(BY_CUSTOMER),
+        on::<Paid>("paid", "src/keyed.rs", 20).key(BY_CUSTOMER)
+    ]
+);
 component!(OldName, "OrderView", "src/old.rs", 4, [on::<Placed>("placed", "src/old.rs", 8)], package: "archive");
 component!(
     Greedy,

@@ -146,7 +146,8 @@ pub(super) fn retry_for_ever(draft: &Draft<'_>, report: &mut Report) {
 pub(super) fn keyless_partitioned(draft: &Draft<'_>, report: &mut Report) {
     for (component, handler) in draft.handlers() {
         let keeps_order = draft.executor_of(handler).is_some_and(|executor| executor.keeps_key_order());
-        if let (true, false, Some((event, _))) = (keeps_order, handler.def.has_key, handler.def.names) {
+        let has_key = handler.def.has_key || handler.def.key.is_some();
+        if let (true, false, Some((event, _))) = (keeps_order, has_key, handler.def.names) {
             report
                 .add(
                     handler.def.location,
@@ -157,5 +158,24 @@ pub(super) fn keyless_partitioned(draft: &Draft<'_>, report: &mut Report) {
                 )
                 .help("add `#[event(key = field)]` to the event; without it only events appended with a key stay in order");
         }
+    }
+}
+
+/// A custom `HandlerDef` may have no executor at all; the macro refuses that.
+pub(super) fn unordered_key(draft: &Draft<'_>, report: &mut Report) {
+    for (component, handler) in draft.handlers() {
+        let Some(key) = handler.def.key else { continue };
+        let label = component.label(handler);
+        let why = match (handler.def.executor, draft.executor_of(handler)) {
+            (None, _) => "runs in line, after all that was before".to_owned(),
+            (Some(_), Some(executor)) if !executor.keeps_key_order() => {
+                format!("runs on executor `{}`, which keeps no order", executor.name())
+            }
+            // Rule `unknown-executor`.
+            _ => continue,
+        };
+        report
+            .add(handler.def.location, format!("`{label}` is to keep the order of `key = {}`, but {why}", key.field))
+            .help("name an executor made by `ConsumerExecutors::partitioned`, or take `key` out");
     }
 }

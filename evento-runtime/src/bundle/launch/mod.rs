@@ -52,6 +52,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     fault("two-states", handlers::two_states),
     warning("retry-for-ever", handlers::retry_for_ever),
     warning("keyless-partitioned", handlers::keyless_partitioned),
+    fault("unordered-key", handlers::unordered_key),
     fault("unknown-executor", executors::unknown_executor),
     fault("duplicate-executor", executors::duplicate_executor),
     fault("bad-capacity", executors::bad_capacity),

@@ -45,6 +45,8 @@ pub(super) struct Delivery {
     pub(super) handler: usize,
     /// Its key, where order matters.
     pub(super) key: Option<Arc<str>>,
+    /// Whether that is the field its handler names, and not its stream.
+    pub(super) own_key: bool,
     pub(super) retry: RetryPlan,
     /// Never together with others: it may be why the process ended.
     pub(super) alone: bool,

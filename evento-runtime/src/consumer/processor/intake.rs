@@ -103,7 +103,9 @@ impl ConsumerProcessor {
             Lane::Inline => false,
             Lane::Executor(lane) => self.executors[lane].keeps_key_order(),
         };
-        let key = event.key.clone().filter(|_| ordered);
+        let own = if ordered { self.own_key(handler, &event) } else { None };
+        let own_key = own.is_some();
+        let key = own.unwrap_or_else(|| event.key.clone().filter(|_| ordered));
         let suspected = match number {
             ..REDRIVEN => self.suspects.note(number, &event.position),
             _ => self.suspects.note_redriven(number, &event.position),
@@ -118,6 +120,7 @@ impl ConsumerProcessor {
                 event,
                 handler,
                 key,
+                own_key,
                 retry: RetryPlan::after(suspected.unwrap_or(0)),
                 alone: suspected.is_some(),
                 stage: Stage::Pending,

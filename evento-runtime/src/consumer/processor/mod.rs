@@ -7,6 +7,7 @@ mod delivery;
 mod grouping;
 mod intake;
 mod lingering;
+mod ordering;
 mod outcome;
 mod parking;
 mod redrive;

@@ -17,7 +17,7 @@ use crate::consumer::settle::Part;
 use crate::consumer::standing::Standing;
 use crate::consumer::status::StallReason;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::event::{Position, StoredEvent};
+use crate::event::Position;
 use crate::outcome::ErrorClass;
 use crate::policy::DeadLetterPolicy;
 use crate::store::{DeadLetter, LetterKind, ParkedKey, ParkedRow, StoredDeadLetter};
@@ -78,22 +78,24 @@ impl Parking {
         if let (None, Some(standing)) = (&delivery.parks, &self.standing) {
             return standing.of(&delivery.event.position);
         }
-        delivery.parks.clone().or_else(|| self.key_of_event(&delivery.event))
+        delivery.parks.clone().or_else(|| self.own_key_of(delivery))
     }
 
-    fn key_of_event(&self, event: &StoredEvent) -> Option<ParkedKey> {
-        let key = event.key.as_ref().filter(|_| self.standing.is_none())?;
+    fn own_key_of(&self, delivery: &Delivery) -> Option<ParkedKey> {
+        let event = &delivery.event;
+        let key = if delivery.own_key { &delivery.key } else { &event.key };
+        let key = key.as_ref().filter(|_| self.standing.is_none())?;
         Some(ParkedKey { context: Arc::clone(&event.context), key: Arc::clone(key) })
     }
 
     /// The key of an event that is to queue behind others.
-    fn key_behind(&self, event: &StoredEvent) -> Option<(ParkedKey, Place)> {
+    fn key_behind(&self, delivery: &Delivery) -> Option<(ParkedKey, Place)> {
         let keys = lock(&self.keys);
         if keys.is_empty() {
             return None;
         }
-        let key = self.key_of_event(event)?;
-        let place = keys.place(&key, &event.position, self.capacity);
+        let key = self.own_key_of(delivery)?;
+        let place = keys.place(&key, &delivery.event.position, self.capacity);
         (place != Place::Free).then_some((key, place))
     }
 }
@@ -149,7 +151,7 @@ impl ConsumerProcessor {
     pub(super) fn queue_behind(&mut self, number: DeliveryNo) {
         let Some(parking) = &self.parking else { return };
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
-        let Some((key, place)) = parking.key_behind(&delivery.event) else { return };
+        let Some((key, place)) = parking.key_behind(delivery) else { return };
         delivery.dispatched = false;
         if delivery.stage == Stage::Waiting {
             delivery.stage = Stage::Pending;
@@ -262,7 +264,7 @@ impl ConsumerProcessor {
         let behind = |(other, delivery): (&DeliveryNo, &Delivery)| {
             let unbegun = delivery.stage == Stage::Waiting && delivery.began.is_none();
             let waits = *other < REDRIVEN && *other != number && (unbegun || delivery.stage == Stage::Pending);
-            (waits && parking.key_of_event(&delivery.event).as_ref() == Some(key)).then_some(*other)
+            (waits && parking.own_key_of(delivery).as_ref() == Some(key)).then_some(*other)
         };
         let behind: BTreeSet<DeliveryNo> = self.deliveries.iter().filter_map(behind).collect();
         behind.into_iter().for_each(|number| self.queue_behind(number));
