@@ -34,6 +34,23 @@ impl OneByOne {
     }
 }
 
+struct InBatches(Tally);
+
+#[projector(version = 1)]
+impl InBatches {
+    #[event_handler(batch = 500)]
+    async fn measured(&self, events: Vec<Measured>, tx: &mut Tx<Sqlite>) -> Result<(), BoxError> {
+        by_hand::sqlite::upsert_many(tx, &events).await?;
+        events.iter().for_each(|event| self.0.add(event.amount.unsigned_abs()));
+        Ok(())
+    }
+
+    #[inject]
+    fn new(tally: Tally) -> Self {
+        Self(tally)
+    }
+}
+
 #[cfg(feature = "postgres")]
 mod postgres {
     use evento_runtime::store::Postgres;
@@ -48,6 +65,23 @@ mod postgres {
         async fn measured(&self, event: Measured, tx: &mut Tx<Postgres>) -> Result<(), BoxError> {
             sqlx::query(UPSERT).bind(event.account).bind(event.amount).execute(&mut **tx).await?;
             self.0.add(event.amount.unsigned_abs());
+            Ok(())
+        }
+
+        #[inject]
+        fn new(tally: Tally) -> Self {
+            Self(tally)
+        }
+    }
+
+    pub(super) struct InBatches(pub(super) Tally);
+
+    #[projector(version = 1)]
+    impl InBatches {
+        #[event_handler(batch = 500)]
+        async fn measured(&self, events: Vec<Measured>, tx: &mut Tx<Postgres>) -> Result<(), BoxError> {
+            by_hand::postgres::upsert_many(tx, &events).await?;
+            events.iter().for_each(|event| self.0.add(event.amount.unsigned_abs()));
             Ok(())
         }
 
@@ -74,10 +108,10 @@ pub(crate) async fn one_by_one(options: &Options, report: &mut Report) {
         let Some(place) = kind.open().await else { continue };
         let events = match place.name() {
             "postgres" => options.events(20_000, 2_000),
-            _ => options.events(40_000, 2_000),
+            _ => options.events(40_000, 8_000),
         };
         prepare(&place, events).await;
-        let ours = async || ours(&place, events).await;
+        let ours = async || ours(&place, events, false).await;
         let limit = async || {
             empty(&place).await;
             by_hand::one_by_one(&place, events).await
@@ -91,9 +125,9 @@ pub(crate) async fn one_by_one(options: &Options, report: &mut Report) {
 pub(crate) async fn in_batches(options: &Options, report: &mut Report) {
     for kind in Kind::DATABASES {
         let Some(place) = kind.open().await else { continue };
-        let events = options.events(40_000, 2_000);
+        let events = options.events(40_000, 8_000);
         prepare(&place, events).await;
-        let ours = async || ours(&place, events).await;
+        let ours = async || ours(&place, events, true).await;
         let limit = async || {
             empty(&place).await;
             by_hand::in_batches(&place, events).await
@@ -104,14 +138,21 @@ pub(crate) async fn in_batches(options: &Options, report: &mut Report) {
     }
 }
 
-async fn ours(place: &Place, events: u64) -> Run {
+async fn ours(place: &Place, events: u64, in_batches: bool) -> Run {
     empty(place).await;
     let tally = Tally::new(events);
     let (last, all) = (last(events), tally.all());
-    let took = match place {
+    let took = match (place, in_batches) {
         #[cfg(feature = "postgres")]
-        Place::Postgres(_) => consume(place, postgres::OneByOne(tally.clone()), |builder| builder, all, &last).await,
-        _ => consume(place, OneByOne(tally.clone()), |builder| builder, all, &last).await,
+        (Place::Postgres(_), false) => {
+            consume(place, postgres::OneByOne(tally.clone()), |builder| builder, all, &last).await
+        }
+        #[cfg(feature = "postgres")]
+        (Place::Postgres(_), true) => {
+            consume(place, postgres::InBatches(tally.clone()), |builder| builder, all, &last).await
+        }
+        (_, false) => consume(place, OneByOne(tally.clone()), |builder| builder, all, &last).await,
+        (_, true) => consume(place, InBatches(tally.clone()), |builder| builder, all, &last).await,
     };
     Run::new(took, events, by_hand::result(place).await)
 }
