@@ -232,7 +232,7 @@ impl BundleBuilder {
 
     /// What becomes of the later events of a key once one of them was given to the dead letters. Default
     /// [`DeadLetterPolicy::Skip`]: they go on. [`DeadLetterPolicy::Park`] keeps the order of the key: they queue behind it,
-    /// and are handled after it when it is [tried again](crate::ConsumerHandle::redrive). Of a saga it is the instance
+    /// and are handled after it when it is [tried again](crate::engine::ConsumerHandle::redrive). Of a saga it is the instance
     /// that stands.
     #[track_caller]
     pub fn dead_letter<T: Component>(self, policy: DeadLetterPolicy) -> Self {
@@ -240,7 +240,7 @@ impl BundleBuilder {
     }
 
     /// Has dead letters of one component tried again by themselves, so long after their last failure, if that was a
-    /// transient one. Default: never; somebody has to [ask](crate::ConsumerHandle::redrive).
+    /// transient one. Default: never; somebody has to [ask](crate::engine::ConsumerHandle::redrive).
     #[track_caller]
     pub fn redrive_transient<T: Component>(self, every: Duration) -> Self {
         self.said::<T>("redrive_transient", What::RedriveTransient(every), here())

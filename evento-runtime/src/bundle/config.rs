@@ -46,6 +46,7 @@ pub(super) struct Entry {
 
 /// A value before anybody knows what it is for.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(not(feature = "toml"), expect(dead_code, reason = "the environment has texts only"))]
 pub(super) enum Raw {
     /// A text; of the environment, whatever it means.
     Text(String),

@@ -88,7 +88,7 @@ impl ConsumerProcessor {
             }
             Err(Failed::Attempt(error)) => self.failed(number, error, None),
             Err(Failed::Store(error)) => self.not_attempted(number, &error),
-            Err(Failed::Behind(key)) => self.stands(number, key),
+            Err(Failed::Behind(key)) => self.stands(number, &key),
             Err(Failed::NotBegun) => self.give_back(number),
         }
     }

@@ -214,7 +214,7 @@ impl ConsumerProcessor {
     }
 
     /// What the event belongs to stands, as its attempt has found out.
-    pub(super) fn stands(&mut self, number: DeliveryNo, key: ParkedKey) {
+    pub(super) fn stands(&mut self, number: DeliveryNo, key: &ParkedKey) {
         if !self.is_owner() {
             return self.leave(number);
         }
@@ -226,7 +226,7 @@ impl ConsumerProcessor {
         let position = delivery.event.position.clone();
         let (is_parked, place) = self.parking.as_ref().map_or((false, Place::Free), |parking| {
             let keys = lock(&parking.keys);
-            (keys.is_parked(&key), keys.place(&key, &position, capacity))
+            (keys.is_parked(key), keys.place(key, &position, capacity))
         });
         if !is_parked {
             // It has gone on since.
@@ -240,14 +240,14 @@ impl ConsumerProcessor {
                 self.counters.skipped += 1;
                 self.settle(number);
             }
-            Place::Free | Place::Row => self.park(number, &key),
+            Place::Free | Place::Row => self.park(number, key),
             Place::Behind => {
                 delivery.stage = Stage::Behind;
                 delivery.dispatched = false;
                 self.pending += 1;
                 self.pending_bytes += delivery.event.weight();
                 self.dispatch.settle_inline();
-                self.with_parked(|keys| keys.wait_behind(&key, number));
+                self.with_parked(|keys| keys.wait_behind(key, number));
             }
         }
     }
