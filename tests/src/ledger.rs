@@ -42,6 +42,14 @@ pub trait Course: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Before it is told what was completed.
+    ///
+    /// # Errors
+    /// It is not told.
+    async fn asked(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Instead of the commit, which it carries out, or not.
     ///
     /// # Errors
@@ -164,6 +172,7 @@ impl TransactionStore for Book {
     }
 
     async fn completed(&self, consumer: &ConsumerId) -> Result<Vec<Position>, StoreError> {
+        self.course.asked().await?;
         let committed = self.ledger.committed();
         Ok(committed.completed.get(consumer).into_iter().flatten().cloned().collect())
     }

@@ -63,6 +63,21 @@ pub struct HeldLease {
     valid_until: watch::Receiver<Option<Instant>>,
 }
 
+/// Whether a lease may be believed in, for those who do not hold it.
+#[derive(Clone)]
+pub struct Validity {
+    shared: Arc<Shared>,
+    valid_until: watch::Receiver<Option<Instant>>,
+}
+
+impl Validity {
+    /// Whether this process may still believe in it.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.valid_until.borrow().is_some_and(|until| self.shared.now() < until)
+    }
+}
+
 impl Keeper {
     /// Starts the thread, or the task.
     ///
@@ -183,6 +198,12 @@ impl HeldLease {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.valid_until.borrow().is_some_and(|until| self.shared.now() < until)
+    }
+
+    /// The same question, for others.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        Validity { shared: Arc::clone(&self.shared), valid_until: self.valid_until.clone() }
     }
 
     /// Waits until it is not valid any more. Cancel-safe.

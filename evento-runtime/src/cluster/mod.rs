@@ -2,4 +2,4 @@
 
 mod keeper;
 
-pub use keeper::{HeldLease, Keeper, LeaseRenewal};
+pub use keeper::{HeldLease, Keeper, LeaseRenewal, Validity};

@@ -21,9 +21,10 @@ use super::standing::Standing;
 use super::telemetry::{AttemptInfo, AttemptOutcome, DispatchContext};
 use super::transaction::Transactions;
 use crate::clock::{self, SharedClock};
+use crate::cluster::Validity;
 use crate::component::{Invoke, Kind};
 use crate::context::HandlerContext;
-use crate::error::{BoxError, StoreError};
+use crate::error::{BoxError, StoreError, StoreErrorKind};
 use crate::identity::ConsumerId;
 use crate::interceptor::Invocation;
 use crate::outcome::{Classifier, ErrorClass, Flow, HandlerError, HandlerResult, classify};
@@ -106,6 +107,8 @@ pub(crate) struct Caller {
     /// Whether it takes many events at once.
     is_batch: bool,
     dispatch: Arc<DispatchContext>,
+    /// Of the ownership it calls under.
+    owned: Option<Validity>,
     classifiers: Arc<[Classifier]>,
     clock: SharedClock,
     warned: AtomicBool,
@@ -131,6 +134,7 @@ impl Caller {
             timeout: handler.timeout,
             is_batch: handler.batch.is_some(),
             dispatch: Arc::clone(&plan.dispatch),
+            owned: None,
             classifiers,
             clock,
             warned: AtomicBool::new(false),
@@ -141,6 +145,11 @@ impl Caller {
     pub(crate) fn with_standing(mut self, standing: Option<Arc<Standing>>) -> Self {
         self.standing = standing;
         self
+    }
+
+    /// Nothing begins once the ownership is over.
+    pub(crate) fn owning(self, owned: Validity) -> Self {
+        Self { owned: Some(owned), ..self }
     }
 
     pub(crate) const fn is_blocking(&self) -> bool {
@@ -206,6 +215,9 @@ impl Caller {
         {
             return Ok(Done { flow: Flow::Skip, effects: Effects::default(), committed: Committed::No });
         }
+        if self.binding.is_some() {
+            self.still_begins(&context)?;
+        }
         if let Some(within) = &self.transactions {
             return self.call_within(within, context).await;
         }
@@ -216,6 +228,16 @@ impl Caller {
             Some(Err(panic)) => Err(Failed::Attempt(panicked(panic))),
             None => Err(Failed::Attempt(self.abandoned(&left))),
         }
+    }
+
+    /// Whether the handler may begin, after the store had to be waited for: neither after a stop nor after the end of
+    /// the ownership, which may have come meanwhile.
+    pub(super) fn still_begins(&self, context: &HandlerContext) -> Result<(), Failed> {
+        if !context.stop().is_stopping() && self.owned.as_ref().is_none_or(Validity::is_valid) {
+            return Ok(());
+        }
+        let detail = format!("`{}` stopped, or its ownership ended, before the handler began", context.consumer());
+        Err(Failed::Store(StoreError::new(StoreErrorKind::Busy, "store").detail(detail)))
     }
 
     /// The handler, and nothing of what is stored for it, may be dropped when its time is over. `None`: it was.

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ends::Ends;
 pub(crate) use size::GroupSize;
+use tokio::time::Instant;
 
 use super::attempt::{AttemptEnd, AttemptError, Caller, Committed, Done, Effects, Failed};
 use super::delivery::DeliveryNo;
 use super::settle::add;
 use super::transaction::{Called, Transactions};
-use crate::clock::monotonic;
 use crate::context::{ConsumerScope, HandlerContext};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::{Position, StoredEvent};
@@ -207,7 +207,7 @@ impl Group {
 
     /// Handlers one after the other, as many as there is time for.
     async fn call_each(&self, within: &Transactions, mut open: Box<dyn OpenTransaction>, places: &[usize]) -> Tried {
-        let began = monotonic();
+        let began = Instant::now();
         let mut left = Left::default();
         for place in places {
             let at = left.flows.len();
@@ -253,7 +253,7 @@ impl Group {
         places: &[usize],
         first: &Member,
     ) -> Tried {
-        let began = monotonic();
+        let began = Instant::now();
         let context = self.context(places);
         match first.caller.call_watched(&context, open).await {
             Called::Passed(done, open) => {

@@ -71,6 +71,10 @@ impl Caller {
 
     /// Calls the handler within an open transaction; unless it passes, nothing of the transaction is left.
     pub(super) async fn call_in(&self, context: &HandlerContext, open: Box<dyn OpenTransaction>) -> Called {
+        if let Err(failed) = self.still_begins(context) {
+            open.roll_back().await;
+            return Called::Failed(Err(failed));
+        }
         context.put_transaction(open);
         let result = self.run_limited(context.clone()).await;
         // A handler that panicked has taken it along, and so has one that was dropped: then it is rolled back.

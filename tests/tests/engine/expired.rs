@@ -30,6 +30,10 @@ impl StoreConfig for Unrenewed {
         Vec::new()
     }
 
+    fn database(&self) -> Option<evento_runtime::deps::Need> {
+        self.0.stores.transactions.as_ref().map(|transactions| transactions.database())
+    }
+
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
         let stores = self.0.stores.clone();
         Ok(Store { stores: Stores { lock: Arc::new(Lock(Arc::clone(&stores.lock))), ..stores }, ..self.0 })

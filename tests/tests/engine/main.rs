@@ -22,6 +22,7 @@ mod keyed;
 mod kinds;
 mod observers;
 mod order;
+mod outages;
 mod outbox;
 mod over_time;
 mod ownership;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evento_runtime::cluster::LeaseRenewal;
 use evento_runtime::error::{StoreError, StoreErrorKind};
 use evento_runtime::prelude::*;
 use evento_runtime::store::LetterFilter;
@@ -10,6 +11,7 @@ use evento_runtime::{CheckpointMode, Running, async_trait};
 use evento_tests::ledger::{Commit, Course, Ledger};
 use tokio::sync::Semaphore;
 
+use crate::expired::Unrenewed;
 use crate::scripted::{Journal, Made, MemoryStore, append, dead_letters, over, settled, stop, tasks};
 
 /// In the consumer's own loop.
@@ -160,5 +162,40 @@ async fn a_handler_that_waits_for_its_transaction_at_a_stop_does_not_begin() {
         settled(&running, &Position::from_u64(1)).await;
         stop(running).await;
         assert_eq!(ledger.entries(), ["0"]);
+    }
+}
+
+/// Five seconds pass before a transaction is open.
+#[derive(Clone)]
+struct Late(Journal<()>);
+
+#[async_trait]
+impl Course for Late {
+    async fn begin(&self) -> Result<(), StoreError> {
+        self.0.push(());
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        Ok(())
+    }
+}
+
+/// The process stood still for longer than its lease. Found by the simulation (seeds 2 and 260).
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_its_transaction_does_not_begin_once_the_ownership_is_over() {
+    for parallel in [false, true] {
+        let (memory, ledger, runs) = (MemoryStore::new(), Ledger::default(), Journal::default());
+        append(&memory, 0..1, 0).await;
+        let course = Late(Journal::default());
+        let unrenewed = Unrenewed(ledger.beside(memory.store(), Arc::new(course.clone())));
+        let builder = over(unrenewed).lease_renewal(LeaseRenewal::Runtime).checkpoint_mode(CheckpointMode::Watermark);
+        let builder = match parallel {
+            true => builder.component(BookedOnPool(runs.clone())).executor(tasks(1)),
+            false => builder.component(Booked(runs.clone())),
+        };
+        let running = builder.build().unwrap().start().await.unwrap();
+        evento_tests::eventually("it waits for a transaction", || course.0.len() == 1).await;
+        tokio::time::advance(Duration::from_secs(15)).await;
+        evento_tests::eventually("another ownership has begun", || course.0.len() == 2).await;
+        assert_eq!(runs.len(), 0, "parallel: {parallel}");
+        stop(running).await;
     }
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 use evento_runtime::bundle::RunError;
 use evento_runtime::cluster::LeaseRenewal;
 use evento_runtime::consumer::SeekTo;
+use evento_runtime::event::EventId;
 use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
 use evento_runtime::store::{Lease, LetterFilter};
 use evento_runtime::{Bundle, CheckpointMode, Expected, NewEvent, Position, Running};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::consumers::{Closed, Component, Fast, Free, Lanes, Made, Mixed, Sequential};
+use crate::consumers::{Book, Closed, Component, Fast, Free, Lanes, Made, Mixed, Sequential, Story, Watch};
 use crate::fate::Shape;
 use crate::history::{CAPACITY, number};
 use crate::instance::Instance;
@@ -23,6 +24,9 @@ use crate::world::{BUNDLE, Figures, WallClock, World};
 
 /// Healed, everything is settled within this time: the longest back-off and a lease, with room.
 const HEALED_WITHIN: Duration = Duration::from_secs(150);
+
+/// In microseconds.
+const HOUR: i64 = 3_600_000_000;
 
 /// What a run has shown.
 pub(crate) struct Outcome {
@@ -182,6 +186,10 @@ impl Driver {
             .component(Free(Arc::clone(&instance)))
             .component(Fast(Arc::clone(&instance)))
             .component(Mixed(Arc::clone(&instance)))
+            .component(Story(Arc::clone(&instance)))
+            .component(Watch(Arc::clone(&instance)))
+            .component(Book(Arc::clone(&instance)))
+            .claim_expiry(Duration::from_secs(5))
             .build()
             .unwrap();
         self.world.history().tell(|| format!("#{} starts", instance.id));
@@ -208,10 +216,17 @@ impl Driver {
             .map(|_| {
                 let n = self.next_event;
                 self.next_event += 1;
-                let event = if self.chance(5) == 0 { NewEvent::from(Closed { n }) } else { NewEvent::from(Made { n }) };
                 // Some have no key, and no order.
                 let key = self.chance(self.world.shape.keys + 1);
-                if key == self.world.shape.keys { event } else { event.key(format!("k{key}")) }
+                let key = if key == self.world.shape.keys { String::new() } else { format!("k{key}") };
+                let order = key.clone();
+                let event = match self.chance(5) {
+                    0 => NewEvent::from(Closed { n, order }),
+                    _ => NewEvent::from(Made { n, order }),
+                };
+                // By its number, so that what is made of it repeats itself too.
+                let event = event.id(EventId::foreign("simulation", &n.to_string()));
+                if key.is_empty() { event } else { event.key(key) }
             })
             .collect();
         self.world.truth.append(None::<String>, Expected::Any, events).await.unwrap();
@@ -223,7 +238,7 @@ impl Driver {
     }
 
     fn component(&self) -> Component {
-        Component::ALL[usize::try_from(self.chance(5)).unwrap()]
+        Component::ALL[usize::try_from(self.chance(Component::ALL.len() as u64)).unwrap()]
     }
 
     fn crash(&self) {
@@ -286,8 +301,7 @@ impl Driver {
     }
 
     fn set_wall_clock(&self) {
-        let hour = 3_600_000_000_i64;
-        self.world.set_wall_clock(self.world.chance().i64(-hour..hour));
+        self.world.set_wall_clock(self.world.chance().i64(-HOUR..HOUR));
     }
 
     /// An operator pauses, resumes, skips or seeks, and does not wait for the answer.
@@ -323,6 +337,8 @@ impl Driver {
     /// Nothing fails any more: everything is settled, and stops in order.
     async fn heal(&mut self) {
         self.world.heal();
+        // Later than any instance's clock has been: what is to come later is due.
+        self.world.set_wall_clock(3 * HOUR);
         self.world.history().tell(|| "healed".to_owned());
         for slot in &self.slots {
             slot.instance.freeze(Duration::ZERO);
@@ -352,7 +368,9 @@ impl Driver {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         self.end().await;
-        self.world.history().judge_the_end();
+        let sagas = &self.world.truth.stores.sagas;
+        let live = sagas.instances(&World::consumer(Component::Story), None, usize::MAX).await.unwrap();
+        self.world.history().judge_the_end(&live);
     }
 
     /// What is not done yet.
@@ -370,6 +388,10 @@ impl Driver {
                 let reasons = self.reasons(component);
                 return Some(("G17", format!("{component:?} stands at {stored:?} of {head}: {reasons}")));
             }
+        }
+        let timers = self.world.truth.stores.sagas.timers(&World::consumer(Component::Story), 1).await.unwrap();
+        if let Some(timer) = timers.first() {
+            return Some(("G18", format!("the timer of saga {} waits", timer.saga)));
         }
         // Of those who lost what they owned, handlers may run for a while.
         let mut executors = self.slots.iter().flat_map(|slot| &slot.executors);

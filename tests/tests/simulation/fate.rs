@@ -65,6 +65,8 @@ impl Shape {
                 3 => Ends::Transient { times: rng.u32(1..3) },
                 4 => Ends::Permanent,
                 5 => Ends::Panic,
+                // A saga does not leave its state by it.
+                6 if component == Component::Story => Ends::Well,
                 6 => Ends::Skip,
                 _ => Ends::RetryAfter { times: rng.u32(1..3) },
             }

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use evento_runtime::store::SagaInstance;
+
+use crate::consumers::Component;
 use crate::history::{CAPACITY, Consumer, History};
 use crate::ownership::Standing;
 
 impl History {
     /// Nothing is lost but what `OnStart` may lose.
-    pub(crate) fn judge_the_end(&mut self) {
-        let mut wrong = Vec::new();
+    pub(crate) fn judge_the_end(&mut self, live: &[SagaInstance]) {
+        let mut wrong: Vec<(&str, String)> =
+            self.sagas.judge_the_end(live).into_iter().map(|wrong| ("G18", wrong)).collect();
         let mut passed_on_start = 0;
         for (component, consumer) in &self.consumers {
             let last = consumer.ownerships.values().next_back();
@@ -21,7 +25,12 @@ impl History {
                 if *at <= consumer.passed_to || (fact.letter && (!fact.resolved || fact.succeeded)) {
                     continue;
                 }
+                if *component == Component::Story && fact.succeeded && !self.sagas.has_applied(fact.n) && !fact.may_pass
+                {
+                    wrong.push(("G18", format!("the event at {at} was handled, and applied to no saga")));
+                }
                 match (fact.succeeded, fact.emits, fact.emitted, fact.last_epoch) {
+                    _ if fact.may_pass => {}
                     (true, false, 0, _) | (true, true, 1, _) => {}
                     (false, _, _, Some(epoch)) if component.is_on_start() => lost.entry(epoch).or_default().push(*at),
                     _ => wrong.push(("G1", format!("{component:?} has lost the event at {at}"))),

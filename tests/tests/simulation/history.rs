@@ -7,10 +7,12 @@ use evento_runtime::event::{EventId, StoredEvent};
 use evento_runtime::store::{Checkpoint, Settlement};
 use tokio::time::Instant;
 
+use crate::claims::Claims;
 use crate::consumers::{Component, Place};
 use crate::driver::Outcome;
 use crate::fate::Shape;
 use crate::ownership::{Ownership, Standing};
+use crate::sagas::Sagas;
 use crate::world::Figures;
 
 /// Capacity of each executor.
@@ -20,7 +22,12 @@ pub(crate) const CAPACITY: usize = 2;
 pub(crate) struct Fact {
     pub(crate) n: u64,
     pub(crate) place: Place,
+    pub(crate) id: EventId,
     pub(crate) key: Option<String>,
+    /// What a saga finds its instance by.
+    pub(crate) order: String,
+    /// It may be settled without a call.
+    pub(crate) may_pass: bool,
     pub(crate) succeeded: bool,
     /// Its dead letter was stored at some time.
     pub(crate) letter: bool,
@@ -35,7 +42,7 @@ pub(crate) struct Fact {
 impl Fact {
     /// Nothing more has to be stored for it but the checkpoint.
     fn is_settled(&self) -> bool {
-        self.letter || (self.succeeded && (!self.emits || self.emitted > 0))
+        self.may_pass || self.letter || (self.succeeded && (!self.emits || self.emitted > 0))
     }
 
     /// Whether a later event may not begin before this one is settled.
@@ -78,6 +85,8 @@ pub(crate) struct History {
     seen: u64,
     granted: BTreeMap<(usize, Component), u64>,
     running: BTreeMap<(usize, Place), usize>,
+    pub(crate) sagas: Sagas,
+    claims: Claims,
     pub(crate) figures: Figures,
     pub(crate) broken: Vec<String>,
     story: Option<Vec<String>>,
@@ -93,6 +102,8 @@ impl History {
             seen: 0,
             granted: BTreeMap::new(),
             running: BTreeMap::new(),
+            sagas: Sagas::default(),
+            claims: Claims::default(),
             figures: Figures::default(),
             broken: Vec::new(),
             story: tell.then(Vec::new),
@@ -147,11 +158,20 @@ impl History {
         }
         self.figures.events += 1;
         self.tell(|| format!("   log {at}: {} {n} key {:?}", event.name, event.key));
+        if &*event.name == "Due"
+            && let Some(wrong) = self.sagas.fired(n)
+        {
+            self.blame("G18", || wrong);
+        }
+        let order = payload["order"].as_str().unwrap();
         for component in Component::ALL {
             let Some(place) = component.place(&event.name) else { continue };
             let fact = Fact {
                 n,
                 place,
+                id: event.id,
+                order: order.to_owned(),
+                may_pass: component.may_pass(&event.name, order),
                 key: event.key.as_deref().map(str::to_owned),
                 succeeded: false,
                 letter: false,
@@ -246,7 +266,8 @@ impl History {
         self.figures.handled += 1;
         let window = self.window;
         let mut wrong: Vec<(&str, String)> = Vec::new();
-        let consumer = self.consumer(component);
+        let Self { consumers, claims, .. } = self;
+        let consumer = consumers.get_mut(&component).unwrap();
         let is_current = consumer.ownerships.last_key_value().is_some_and(|(last, _)| *last == epoch);
         let Consumer { facts, ownerships, stored, passed_to, .. } = consumer;
         let lost: Vec<u64> =
@@ -267,19 +288,32 @@ impl History {
         if !redriven && is_current {
             let is_open = |(earlier, other): &(&u64, &Fact)| {
                 let started = component.is_on_start() && other.last_epoch.is_some_and(|epoch| lost.contains(&epoch));
-                other.blocks(fact) && !other.is_settled() && **earlier > *passed_to && !started
+                // Within one transaction what has succeeded before it is as good as settled.
+                let passed = component.is_transacted() && own.passed.contains(earlier);
+                other.blocks(fact) && !other.is_settled() && **earlier > *passed_to && !started && !passed
             };
             if let Some((earlier, _)) = facts.range(..at).find(is_open) {
                 wrong.push(("G4", format!("{component:?} begins {at} before {earlier} is settled")));
             }
-            if let Some(later) = own.begun.range(at + 1..).find(|later| fact.blocks(&facts[later])) {
+            // What was undone together with this one has begun for nothing.
+            let begun = if component.is_transacted() { &own.done } else { &own.begun };
+            if let Some(later) = begun.range(at + 1..).find(|later| fact.blocks(&facts[later])) {
                 wrong.push(("G4", format!("{component:?} begins {at} after {later}, under one ownership")));
             }
             if own.done.contains(&at) {
                 wrong.push(("G3", format!("{component:?} begins {at} again, which was handled under this ownership")));
             }
         }
+        // Whoever was overtaken and cannot know may begin what was claimed in time.
+        if component == Component::Watch
+            && !redriven
+            && is_current
+            && let Some(unclaimed) = claims.began(instance, fact.id)
+        {
+            wrong.push(("G19", format!("{unclaimed}: {at}")));
+        }
         own.running.insert(at);
+        own.passed.remove(&at);
         if !redriven {
             own.begun.insert(at);
             let exposed = own.begun.iter().filter(|at| !covers(stored, **at)).count();
@@ -310,17 +344,54 @@ impl History {
         self.tell(|| format!("#{instance} {component:?} ends {at}: {}", if success { "well" } else { "not well" }));
         let consumer = self.consumer(component);
         let Some(fact) = consumer.facts.get_mut(&at) else { return };
-        fact.succeeded |= success;
+        fact.succeeded |= success && !component.is_transacted();
         let place = fact.place;
         if let Some(own) = consumer.ownerships.get_mut(&epoch) {
             own.running.remove(&at);
-            if success {
+            if success && component.is_transacted() {
+                own.passed.insert(at);
+            } else if success {
                 own.done.insert(at);
             }
         }
         if let Some(running) = self.running.get_mut(&(instance, place)) {
             *running -= 1;
         }
+    }
+
+    /// A handler's transaction is committed.
+    pub(crate) fn committed(&mut self, component: Component, epoch: u64, n: u64) {
+        self.tell(|| format!("   {component:?} has committed {n} (epoch {epoch})"));
+        let consumer = self.consumer(component);
+        let Some((at, fact)) = consumer.facts.iter_mut().find(|(_, fact)| fact.n == n) else { return };
+        let twice = std::mem::replace(&mut fact.succeeded, true);
+        if let Some(own) = consumer.ownerships.get_mut(&epoch) {
+            own.done.insert(*at);
+        }
+        if twice {
+            self.blame("G9", || format!("{component:?} has committed event {n} twice"));
+        }
+    }
+
+    /// What is wrong with saga instances and claims that were stored.
+    fn kinds_stored(&mut self, component: Component, epoch: u64, settlement: &Settlement) {
+        let Self { consumers, sagas, claims, .. } = self;
+        let consumer = &consumers[&component];
+        let order_of = |n| consumer.facts.values().find(|fact| fact.n == n).map(|fact| fact.order.clone());
+        let mut wrong = Vec::new();
+        for change in &settlement.sagas {
+            wrong.extend(sagas.changed(change, order_of).into_iter().map(|wrong| ("G18", wrong)));
+        }
+        if let Some(instance) = consumer.ownerships.get(&epoch).and_then(|own| own.instance) {
+            wrong.extend(claims.changed(instance, &settlement.claims).into_iter().map(|wrong| ("G19", wrong)));
+        }
+        for letter in settlement.dead_letters.iter().filter(|_| component.is_transacted()) {
+            let at = letter.event.position.as_u64().unwrap();
+            if consumer.facts.get(&at).is_some_and(|fact| fact.succeeded) {
+                wrong.push(("G9", format!("{component:?} gives up on {at}, whose effect is committed")));
+            }
+        }
+        wrong.into_iter().for_each(|(law, what)| self.blame(law, || what));
     }
 
     /// An engine begins to write.
@@ -349,6 +420,7 @@ impl History {
         settlement: &Settlement,
         checkpoint: Option<Checkpoint>,
     ) {
+        self.kinds_stored(component, epoch, settlement);
         let resolved: Vec<u64> = settlement.resolved.iter().filter_map(|id| self.ids.get(id).copied()).collect();
         let letters: Vec<u64> =
             settlement.dead_letters.iter().filter_map(|letter| letter.event.position.as_u64()).collect();

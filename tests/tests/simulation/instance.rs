@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use evento_runtime::prelude::*;
@@ -13,6 +13,7 @@ use crate::consumers::Component;
 use crate::fate::{Ends, Fate};
 use crate::history::Run;
 use crate::planted::Plant;
+use crate::steps::Steps;
 use crate::world::{PLANNED, World};
 
 pub(crate) struct Instance {
@@ -37,10 +38,10 @@ pub(crate) struct Called {
 
 impl Instance {
     pub(crate) fn new(id: usize, world: &Arc<World>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|instance| Self {
             id,
             world: Arc::clone(world),
-            store: world.memory.store(),
+            store: world.ledger.beside(world.memory.store(), Arc::new(Steps(Weak::clone(instance)))),
             dead: AtomicBool::new(false),
             frozen_until: Mutex::new(Instant::now()),
             panicked: AtomicBool::new(false),

@@ -13,15 +13,19 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "tests spawn and wait as they like")]
 
+mod claims;
 mod consumers;
 mod driver;
 mod fate;
 mod final_laws;
 mod history;
 mod instance;
+mod kinds;
 mod ownership;
 mod planted;
+mod sagas;
 mod spi;
+mod steps;
 mod world;
 
 use std::sync::Mutex;

@@ -25,6 +25,8 @@ pub(crate) struct Ownership {
     pub(crate) begun: BTreeSet<u64>,
     /// Positions whose handler has succeeded.
     pub(crate) done: BTreeSet<u64>,
+    /// Positions whose handler has succeeded in a transaction that may be open.
+    pub(crate) passed: BTreeSet<u64>,
     /// Positions whose handler runs.
     pub(crate) running: BTreeSet<u64>,
     /// Settlements under way.
@@ -39,6 +41,7 @@ impl Ownership {
             believed_until: None,
             begun: BTreeSet::new(),
             done: BTreeSet::new(),
+            passed: BTreeSet::new(),
             running: BTreeSet::new(),
             settling: 0,
         }

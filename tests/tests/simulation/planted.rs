@@ -2,9 +2,7 @@
 //!
 //! None of them is a switch in the runtime: each lives in what the runtime is given (a store that does not fence, an
 //! executor that keeps a permit, a settlement rewritten on its way), because that is where the same mistake, made in
-//! the engine, would show as well, and it costs production nothing. What an observer's claim would need (a claim that
-//! never expires) is planted once the store in memory keeps claims; in its place stands a failed write that is taken
-//! for stored.
+//! the engine, would show as well, and it costs production nothing.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -29,12 +27,13 @@ pub(crate) enum Plant {
     ReleasedBeforeDrain,
     /// The store takes writes of any epoch.
     ForgottenEpoch,
-    /// Dead letters and emitted events are stored after the checkpoint that passes their events.
-    LettersLast,
+    /// What a handler has written, what it emits and its dead letters are stored after what says that the event is
+    /// settled.
+    SettleBeforeCommit,
     /// An event that is to be tried again lets the next one of its key go first.
     RetryLast,
-    /// A write that failed counts as stored.
-    FailedTakenForStored,
+    /// A claim of somebody who is gone never expires.
+    ClaimForEver,
 }
 
 impl Plant {
@@ -44,9 +43,9 @@ impl Plant {
         Self::LeakedPermit,
         Self::ReleasedBeforeDrain,
         Self::ForgottenEpoch,
-        Self::LettersLast,
+        Self::SettleBeforeCommit,
         Self::RetryLast,
-        Self::FailedTakenForStored,
+        Self::ClaimForEver,
     ];
 
     pub(crate) fn named(name: &str) -> Self {
@@ -67,7 +66,7 @@ impl Plant {
                 }
                 (settlement, None)
             }
-            Self::LettersLast if !settlement.dead_letters.is_empty() || !settlement.emitted.is_empty() => {
+            Self::SettleBeforeCommit if !settlement.dead_letters.is_empty() || !settlement.emitted.is_empty() => {
                 let mut late = Settlement::default();
                 late.dead_letters = std::mem::take(&mut settlement.dead_letters);
                 late.emitted = std::mem::take(&mut settlement.emitted);

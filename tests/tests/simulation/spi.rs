@@ -16,6 +16,7 @@ use evento_runtime::store::{
     Settlement, Store, StoreConfig, StoredDeadLetter, Stores,
 };
 use evento_runtime::{Position, deps};
+use evento_tests::ledger::Ledger;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -37,7 +38,9 @@ impl Spi {
             stores: Stores {
                 state: Arc::clone(&this) as _,
                 lock: Arc::clone(&this) as _,
-                dead_letters: this,
+                dead_letters: Arc::clone(&this) as _,
+                sagas: Arc::clone(&this) as _,
+                claims: this,
                 ..store.stores
             },
             ..store
@@ -55,7 +58,11 @@ impl Spi {
     }
 
     /// One call. What has left the process may arrive after its death.
-    async fn call<T>(&self, call: &str, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    pub(crate) async fn call<T>(
+        &self,
+        call: &str,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         let instance = &self.0;
         instance.gate().await;
         let trouble = instance.world.trouble();
@@ -118,7 +125,7 @@ impl Spi {
         self.note(lease, &settlement).await
     }
 
-    async fn note(&self, lease: &Lease, settlement: &Settlement) -> Result<(), StoreError> {
+    pub(crate) async fn note(&self, lease: &Lease, settlement: &Settlement) -> Result<(), StoreError> {
         let state = self.0.store.stores.state.load(&lease.consumer).await?;
         self.0.world.read_log();
         let component = Component::named(&lease.consumer.component);
@@ -139,6 +146,10 @@ impl StoreConfig for Spi {
 
     fn supplies(&self) -> Vec<deps::Need> {
         Vec::new()
+    }
+
+    fn database(&self) -> Option<deps::Need> {
+        Some(deps::Need::of::<Ledger>())
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {
@@ -210,10 +221,7 @@ impl ConsumerStateStore for Spi {
         let result = self.call("settle", self.store(lease, settlement)).await;
         let fenced = matches!(&result, Err(error) if error.kind() == StoreErrorKind::Fenced);
         self.0.world.history().has_settled(component, lease.epoch.0, fenced);
-        match self.0.world.plant {
-            Some(Plant::FailedTakenForStored) if !fenced => Ok(()),
-            _ => result,
-        }
+        result
     }
 
     async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {

@@ -11,6 +11,7 @@ use evento_runtime::identity::{ConsumerId, ContextPattern};
 use evento_runtime::source::{EventFilter, FetchLimits};
 use evento_runtime::store::{Lease, MemoryStore, Store};
 use evento_runtime::{Position, StoreErrorKind};
+use evento_tests::ledger::Ledger;
 use fastrand::Rng;
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
@@ -28,6 +29,7 @@ pub(crate) struct World {
     pub(crate) shape: Shape,
     pub(crate) plant: Option<Plant>,
     pub(crate) memory: MemoryStore,
+    pub(crate) ledger: Ledger,
     /// The store as it is, without faults.
     pub(crate) truth: Store,
     history: Mutex<History>,
@@ -80,6 +82,7 @@ impl World {
             chance: Mutex::new(Rng::with_seed(shape.seed)),
             truth: memory.store(),
             memory,
+            ledger: Ledger::default(),
             shape,
             plant,
             calls: AtomicU64::new(0),

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::grouping::Groups;
 use super::lingering::Lingering;
+use super::outage::Outage;
 use super::parking::Parking;
 use super::timers::Timers;
 use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, stall, start};
@@ -55,7 +56,8 @@ impl ConsumerProcessor {
             .map(|handler| {
                 let (classifiers, clock) = (Arc::clone(&config.classifiers), Arc::clone(&config.clock));
                 let standing = parking.as_ref().and_then(Parking::standing);
-                Arc::new(Caller::new(&plan, handler, lease.lease(), classifiers, clock).with_standing(standing))
+                let caller = Caller::new(&plan, handler, lease.lease(), classifiers, clock);
+                Arc::new(caller.with_standing(standing).owning(lease.validity()))
             })
             .collect();
         let routes = Routes::new(&plan.handlers);
@@ -132,6 +134,7 @@ impl ConsumerProcessor {
             pending_bytes: 0,
             in_flight: 0,
             transient_streak: 0,
+            outage: Outage::default(),
             commands,
             wishes: config.wishes.clone(),
             paused: false,

@@ -6,21 +6,15 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::delivery::Claim;
+use super::outage::STREAK;
 use super::start::cover;
 use super::{ConsumerProcessor, Delivery, Lane, Stage};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::feed::{FeedEvent, Page};
 use crate::event::{EventId, StoredEvent};
-use crate::policy::{RetryPlan, RetryPolicy};
+use crate::policy::RetryPlan;
 use crate::source::{Batch, FetchLimits};
 use crate::store::ClaimState;
-
-/// Pauses between pages during a run of transient failures: 100 ms, doubling, at most 30 s.
-const STREAK: RetryPolicy = RetryPolicy {
-    retries: None,
-    delay: std::time::Duration::from_millis(100),
-    max_delay: std::time::Duration::from_secs(30),
-};
 
 impl ConsumerProcessor {
     /// Asks for the next page where there is room for a good one, or for any where nothing else is left to start.

@@ -8,6 +8,7 @@ mod grouping;
 mod intake;
 mod lingering;
 mod ordering;
+mod outage;
 mod outcome;
 mod parking;
 mod redrive;
@@ -35,6 +36,7 @@ use tokio_util::task::TaskTracker;
 use self::delivery::{Delivery, Inline, InlineEnd, Stage};
 use self::grouping::Groups;
 use self::lingering::Lingering;
+use self::outage::Outage;
 use self::parking::Parking;
 use self::timeout::Limit;
 use self::timers::Timers;
@@ -181,6 +183,7 @@ pub struct ConsumerProcessor {
     /// Whether the stored failures are not these.
     errors_changed: bool,
     transient_streak: u32,
+    outage: Outage,
     counters: ConsumerCounters,
     commands: Commands,
     wishes: WishesReceiver,
@@ -331,6 +334,7 @@ impl ConsumerProcessor {
     fn next_tick(&self, now: Instant) -> Option<Instant> {
         let retry = self.retries.first().map(|(due, _)| *due);
         let retry = if self.may_begin() { retry } else { None };
+        let outage = self.outage.due().filter(|due| *due > now && self.may_begin());
         let silent = self.settler.is_writing().then(|| {
             let due = self.settler.last_write() + SILENT;
             // Shown once when it is due, and by the second from then on.
@@ -339,6 +343,7 @@ impl ConsumerProcessor {
         let claims = (self.claiming.is_some() && !self.deliveries.is_empty()).then_some(self.claims_due);
         [
             retry,
+            outage,
             self.next_write(now),
             silent,
             self.next_look(),

@@ -15,7 +15,7 @@ use crate::consumer::work::Report;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::ConsumerId;
 use crate::outcome::{ErrorClass, Flow};
-use crate::policy::{Decision, Path, RetryPolicy};
+use crate::policy::{CheckpointMode, Decision, Path, RetryPolicy};
 use crate::store::{DeadLetter, Failure, LetterKind};
 
 /// Error text kept in the history of a consumer: 1 KiB.
@@ -118,6 +118,7 @@ impl ConsumerProcessor {
 
     fn succeeded(&mut self, number: DeliveryNo, skipped: bool, effects: Effects, committed: Committed) {
         self.transient_streak = 0;
+        self.outage.over();
         self.counters.skipped += u64::from(skipped);
         if self.errors.streak > 0 {
             Arc::make_mut(&mut self.errors).streak = 0;
@@ -225,6 +226,9 @@ impl ConsumerProcessor {
             self.counters.transient += 1;
             // What is tried again beside the events says nothing about the events.
             self.transient_streak = self.transient_streak.saturating_add(u32::from(number < REDRIVEN));
+            if number < REDRIVEN && path == Path::Executor(CheckpointMode::OnStart) {
+                self.outage.failed(Instant::now());
+            }
         }
         Arc::make_mut(&mut self.errors).push(Failure {
             position: delivery.event.position.clone(),

@@ -43,7 +43,7 @@ impl ConsumerProcessor {
     /// Whether the next delivery of a lane may begin now. What has begun before is in the window already: were its
     /// further attempts refused by a full one, nothing would ever make room.
     fn may_start_on(&mut self, lane: usize) -> bool {
-        self.may_attempt() && (self.dispatch.has_begun(lane) || self.has_room())
+        self.may_attempt() && (self.dispatch.has_begun(lane) || (self.has_room() && !self.outage.holds(Instant::now())))
     }
 
     /// Whether one more delivery may begin now.
