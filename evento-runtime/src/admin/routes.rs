@@ -107,7 +107,7 @@ pub(super) fn entries() -> Vec<Entry> {
         "/api/consumers/{component}/{version}/{context}/letters/{position}/payload",
         &[],
         get(api::letters::payload),
-        "The payload of a dead letter, byte for byte.",
+        "The payload of a dead letter, byte for byte; with dots for sensitive fields.",
     );
     read(
         "/api/events",
@@ -116,7 +116,12 @@ pub(super) fn entries() -> Vec<Entry> {
         "Events of the log: the latest, those after a position, or of one key.",
     );
     read("/api/events/{position}", &[], get(api::events::one), "One event with more of its payload.");
-    read("/api/events/{position}/payload", &[], get(api::events::payload), "The payload of an event, byte for byte.");
+    read(
+        "/api/events/{position}/payload",
+        &[],
+        get(api::events::payload),
+        "The payload of an event, byte for byte; with dots for sensitive fields.",
+    );
     read("/api/audit", &PAGE, get(api::audit), "Who did what, latest first.");
     read("/api/commands/{id}", &[], get(api::command), "What became of a command.");
     read("/api/live", &[], get(live::stream), "The overview each second, as server-sent events.");

@@ -19,6 +19,7 @@ use crate::bundle::Running;
 use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::StopPhase;
 use crate::engine::ConsumerHandle;
+use crate::event::Redaction;
 use crate::executor::ConsumerExecutor;
 use crate::identity::{ConsumerId, ContextPattern};
 use crate::observe::HealthCheck;
@@ -46,6 +47,8 @@ pub(super) struct Inner {
     pub(super) executors: Vec<Arc<dyn ConsumerExecutor>>,
     pub(super) store: Store,
     pub(super) rule: Rule,
+    /// What is not shown.
+    pub(super) redaction: Redaction,
     /// Requests run to their end in here.
     pub(super) tasks: Tasks,
     pub(super) stop: watch::Receiver<StopPhase>,
@@ -81,6 +84,7 @@ impl Shared {
             executors: running.supervisor().executors().to_vec(),
             store: running.store().clone(),
             rule,
+            redaction: running.redaction().clone(),
             tasks: Tasks::default(),
             stop: running.supervisor().stopping(),
             live: Arc::new(Semaphore::new(LIVE_PAGES)),

@@ -14,7 +14,7 @@ use crate::bundle::Plan;
 use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::ConsumerFigures;
 use crate::error::StoreError;
-use crate::event::{Position, StoredEvent};
+use crate::event::{Position, Redaction, StoredEvent};
 use crate::executor::ExecutorFigures;
 use crate::identity::{ConsumerId, OwnerId};
 use crate::outcome::ErrorClass;
@@ -387,7 +387,8 @@ pub(super) struct EventView {
 }
 
 impl EventView {
-    pub(super) fn of(event: &StoredEvent, limit: usize) -> Self {
+    /// With dots for what is sensitive.
+    pub(super) fn of(event: &StoredEvent, redaction: &Redaction, limit: usize) -> Self {
         Self {
             position: event.position.to_text(),
             id: event.id.to_string(),
@@ -398,7 +399,7 @@ impl EventView {
             recorded_at: time::text(event.recorded_at),
             content_type: event.content_type.to_string(),
             metadata: (!event.metadata.is_empty()).then(|| Preview::of(&event.metadata, limit)),
-            payload: Preview::of(&event.payload, limit),
+            payload: Preview::of(&redaction.payload(event), limit),
         }
     }
 }
@@ -422,10 +423,10 @@ pub(super) struct LetterView {
 }
 
 impl LetterView {
-    pub(super) fn of(stored: &StoredDeadLetter, limit: usize) -> Self {
+    pub(super) fn of(stored: &StoredDeadLetter, redaction: &Redaction, limit: usize) -> Self {
         let letter = &stored.letter;
         Self {
-            event: EventView::of(&letter.event, limit),
+            event: EventView::of(&letter.event, redaction, limit),
             kind: match letter.kind {
                 LetterKind::Parked => "parked",
                 LetterKind::Dead => "dead",

@@ -8,6 +8,7 @@
 
 mod acting;
 mod browser;
+mod hidden;
 mod hostile;
 mod rights;
 mod shop;

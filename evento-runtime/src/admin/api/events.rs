@@ -67,7 +67,8 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
             .ok_or_else(|| Fault::invalid("a time is written as `2026-11-30T18:44:00Z`"))?;
         after = log.before(time).await?;
     }
-    let view = |events: &[StoredEvent]| events.iter().map(|event| EventView::of(event, GLANCE)).collect::<Vec<_>>();
+    let look = |event: &StoredEvent| EventView::of(event, &shared.redaction, GLANCE);
+    let view = |events: &[StoredEvent]| events.iter().map(look).collect::<Vec<_>>();
     if !wanted.key.is_empty() {
         let context = if wanted.context.is_empty() { crate::event::DEFAULT_CONTEXT } else { &wanted.context };
         let which = Browse::Key { context: context.to_owned(), key: wanted.key.clone(), after };
@@ -113,16 +114,16 @@ pub(crate) async fn find(shared: &Shared, text: &str) -> Result<StoredEvent, Fau
 }
 
 pub(crate) async fn one(State(shared): State<Shared>, Path(text): Path<String>) -> Result<Json<EventView>, Fault> {
-    Ok(Json(EventView::of(&find(&shared, &text).await?, LOOK)))
+    Ok(Json(EventView::of(&find(&shared, &text).await?, &shared.redaction, LOOK)))
 }
 
 pub(crate) async fn payload(State(shared): State<Shared>, Path(text): Path<String>) -> Result<Response, Fault> {
-    Ok(download(&find(&shared, &text).await?))
+    Ok(download(&shared, &find(&shared, &text).await?))
 }
 
-/// The bytes, to be kept and never to be looked at by a browser: whatever they claim to be.
-pub(super) fn download(event: &StoredEvent) -> Response {
-    let mut response = Response::new(Body::from(event.payload.clone()));
+/// The bytes, with dots for what is sensitive, to be kept and never to be looked at by a browser: whatever they claim to be.
+pub(super) fn download(shared: &Shared, event: &StoredEvent) -> Response {
+    let mut response = Response::new(Body::from(shared.redaction.payload(event).into_owned()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"payload\""));

@@ -108,7 +108,7 @@ pub(crate) async fn page(
     let letters = shared.store.stores.dead_letters.list(id, &which.filter()?, after.as_ref(), limit).await?;
     let next = letters.last().filter(|_| letters.len() == limit);
     let next = next.map(|last| last.letter.event.position.to_text());
-    Ok((letters.iter().map(|letter| LetterView::of(letter, GLANCE)).collect(), next))
+    Ok((letters.iter().map(|letter| LetterView::of(letter, &shared.redaction, GLANCE)).collect(), next))
 }
 
 /// A consumer's letter in a path.
@@ -136,10 +136,10 @@ pub(crate) async fn find(shared: &Shared, path: &LetterPath) -> Result<StoredDea
 }
 
 pub(crate) async fn one(State(shared): State<Shared>, Path(path): Path<LetterPath>) -> Result<Json<LetterView>, Fault> {
-    Ok(Json(LetterView::of(&find(&shared, &path).await?, LOOK)))
+    Ok(Json(LetterView::of(&find(&shared, &path).await?, &shared.redaction, LOOK)))
 }
 
 pub(crate) async fn payload(State(shared): State<Shared>, Path(path): Path<LetterPath>) -> Result<Response, Fault> {
     let letter = find(&shared, &path).await?;
-    Ok(super::events::download(&letter.letter.event))
+    Ok(super::events::download(&shared, &letter.letter.event))
 }

@@ -78,7 +78,7 @@ pub(crate) async fn one(
     Extension(base): Extension<Base>,
     Path(text): Path<String>,
 ) -> Page {
-    let event = EventView::of(&events::find(&shared, &text).await?, LOOK);
+    let event = EventView::of(&events::find(&shared, &text).await?, &shared.redaction, LOOK);
     let payload = base.url(&format!("/api/events/{}/payload", segment(&event.position)));
     let content = html! {
         p { a href=(base.url("/events")) { "The log" } }

@@ -153,7 +153,7 @@ pub(crate) async fn one(
     Path(path): Path<LetterPath>,
     Query(told): Query<Told>,
 ) -> Page {
-    let letter = LetterView::of(&letters::find(&shared, &path).await?, LOOK);
+    let letter = LetterView::of(&letters::find(&shared, &path).await?, &shared.redaction, LOOK);
     let event = &letter.event;
     let of = path.consumer();
     let consumer = base.of_consumer(&of.component, of.version, &of.context);
