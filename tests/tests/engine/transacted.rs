@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use evento_runtime::cluster::LeaseRenewal;
 use evento_runtime::error::{StoreError, StoreErrorKind};
+use evento_runtime::identity::Epoch;
 use evento_runtime::prelude::*;
 use evento_runtime::store::LetterFilter;
 use evento_runtime::{CheckpointMode, Running, async_trait};
-use evento_tests::ledger::{Commit, Course, Ledger};
+use evento_tests::ledger::{Commit, Course, Ledger, Plainly};
 use tokio::sync::Semaphore;
 
 use crate::expired::Unrenewed;
-use crate::scripted::{Journal, Made, MemoryStore, append, dead_letters, over, settled, stop, tasks};
+use crate::scripted::{Journal, Made, MemoryStore, append, dead_letters, lanes, over, settled, stop, tasks};
 
 /// In the consumer's own loop.
 #[derive(Clone)]
@@ -198,4 +199,36 @@ async fn a_handler_that_waits_for_its_transaction_does_not_begin_once_the_owners
         assert_eq!(runs.len(), 0, "parallel: {parallel}");
         stop(running).await;
     }
+}
+
+/// The first event of a key fails; the one beside it in its transaction never ends.
+struct Together(Journal<u64>);
+
+#[projector(version = 1)]
+impl Together {
+    #[event_handler(executor = "pool", retry = 5, retry_delay = "1h", max_delay = "1h")]
+    async fn made(&self, event: Made, tx: &mut Tx<Ledger>) -> Result<(), BoxError> {
+        self.0.push(event.n);
+        tx.push(event.n.to_string());
+        match event.n {
+            0 => Err("not yet".into()),
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// Whoever shares a transaction with one that has ended is in flight all the same. Found by the simulation (seed 564).
+#[tokio::test(start_paused = true)]
+async fn an_ownership_is_kept_while_one_of_a_group_runs_at_the_deadline() {
+    let (memory, ledger, runs) = (MemoryStore::new(), Ledger::default(), Journal::default());
+    append(&memory, 0..3, 3).await;
+    let builder = over(ledger.over(&memory, Arc::new(Plainly))).checkpoint_mode(CheckpointMode::Watermark);
+    let running = builder.component(Together(runs.clone())).executor(lanes(1)).build().unwrap().start().await.unwrap();
+    evento_tests::eventually("the second one runs", || runs.all().contains(&1)).await;
+    evento_tests::eventually("the first one has failed", || running.status()[0].counters.failed == 1).await;
+    let consumer = running.status()[0].consumer.clone();
+    let late = running.stop(Duration::from_millis(10)).await.unwrap_err();
+    assert!(late.to_string().contains("made"), "{late}");
+    let taken = memory.store().stores.lock.acquire(&consumer, Epoch(0)).await.unwrap();
+    assert!(taken.is_none(), "it was given up while a handler ran");
 }

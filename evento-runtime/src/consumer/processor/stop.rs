@@ -54,7 +54,8 @@ impl ConsumerProcessor {
         let mut stragglers: Vec<String> = self
             .deliveries
             .values()
-            .filter(|delivery| delivery.stage == Stage::Running)
+            // Of a group the first may have ended, while one that joined it runs.
+            .filter(|delivery| matches!(delivery.stage, Stage::Running | Stage::Joined))
             .map(|delivery| format!("{} at {}", self.callers[delivery.handler].label(), delivery.event.position))
             .collect();
         if let Some(inline) = self.inline.take() {
