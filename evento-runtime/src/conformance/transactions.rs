@@ -394,6 +394,8 @@ pub async fn commits_wake(fixture: Fixture) {
 /// A commit that nobody waited for has been made or not by the time the completed positions are read.
 pub async fn a_commit_given_up_is_told_for_certain(fixture: Fixture) {
     let (store, a) = (&fixture.store, &consumer("A"));
+    // Whoever works for a consumer owns it: it is known before.
+    store.stores.state.settle(&lease(a, 1), Settlement::default()).await.unwrap();
     for n in 1..=20 {
         let mut open = fixture.effect(begin(store).await, n).await;
         settle(&mut open, a, 1, completed([n])).await.unwrap();

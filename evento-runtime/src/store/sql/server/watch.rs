@@ -27,6 +27,7 @@ async fn watch<S: Server>(inner: Weak<Inner<S>>, stop: tokio_util::sync::Cancell
     // The first look tells whoever listens by then: what came before it may be new to them.
     let (mut pause, mut seen) = (BRISK, None);
     let mut told = false;
+    let mut held = None;
     loop {
         {
             let Some(inner) = inner.upgrade() else { break };
@@ -44,6 +45,12 @@ async fn watch<S: Server>(inner: Weak<Inner<S>>, stop: tokio_util::sync::Cancell
                     (pause * 5 / 4).min(LAZY)
                 };
                 seen = Some(found);
+                // Nothing new to read, but a reason to show for that.
+                let holds = inner.server.held().map(|held| held.at);
+                if holds != held {
+                    inner.announce();
+                    held = holds;
+                }
             }
             if inner.is_told.load(Ordering::Relaxed) {
                 pause = LAZY;
