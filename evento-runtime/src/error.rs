@@ -38,6 +38,8 @@ pub enum StoreErrorKind {
     Aborted,
     /// Another row has what must be unique, such as a saga's association.
     Conflict,
+    /// Events that are asked for were taken out of the log.
+    Pruned,
     /// Stored bytes cannot be understood.
     Corrupt,
     /// A setting of the store is not usable.
@@ -77,6 +79,9 @@ impl StoreErrorKind {
             Self::Fenced => "refused a write of an ownership that is over; another instance owns the consumer now",
             Self::Aborted => "refused to go on in a transaction in which a statement had failed",
             Self::Conflict => "has another row of what must be unique",
+            Self::Pruned => {
+                "was pruned: events that are asked for were taken out of it once every consumer had settled them"
+            }
             Self::Corrupt => "holds bytes that cannot be understood",
             Self::Config => "has a setting that cannot be used",
             Self::WriterHeld => {
@@ -334,6 +339,16 @@ pub enum AdminError {
     BehindHead {
         /// The position asked for.
         position: crate::event::Position,
+    },
+    /// What follows the position is no longer in the log.
+    #[error(
+        "events up to position {up_to} were pruned: `{consumer}` cannot go back below it; seek to `after:{up_to}` at the lowest"
+    )]
+    Pruned {
+        /// The consumer.
+        consumer: String,
+        /// Up to where events are gone.
+        up_to: crate::event::Position,
     },
     /// The instance that owns the consumer was asked, and did not do it.
     #[error("{reason}")]

@@ -246,6 +246,8 @@ pub struct Retention {
     pub resolved: Option<Duration>,
     /// What operators did, with the commands they gave and instances that are gone. `None`: 90 days.
     pub audit: Option<Duration>,
+    /// Events, once every consumer has settled them. `None`: for ever.
+    pub events: Option<Duration>,
 }
 
 impl Default for LoopSettings {

@@ -37,6 +37,10 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
+    pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
@@ -82,6 +86,7 @@ impl From<AdminError> for Fault {
             AdminError::WouldRepeat { .. } => (StatusCode::CONFLICT, "would-repeat"),
             AdminError::Reset { .. } => (StatusCode::CONFLICT, "reset"),
             AdminError::BehindHead { .. } => (StatusCode::CONFLICT, "behind-head"),
+            AdminError::Pruned { .. } => (StatusCode::CONFLICT, "pruned"),
             AdminError::Refused { .. } => (StatusCode::CONFLICT, "refused"),
             AdminError::NoAnswer { .. } => (StatusCode::ACCEPTED, "no-answer"),
             AdminError::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "store"),

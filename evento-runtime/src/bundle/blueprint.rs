@@ -40,7 +40,15 @@ struct Resolved {
     on_start: Option<&'static HookDef>,
     on_reset: Option<&'static HookDef>,
     start: StartFrom,
-    handlers: Vec<(&'static HandlerDef, String, RetryPolicy)>,
+    handlers: Vec<ResolvedHandler>,
+}
+
+struct ResolvedHandler {
+    def: &'static HandlerDef,
+    label: String,
+    retry: RetryPolicy,
+    timeout: Option<HandlerTimeout>,
+    batch: Option<Batching>,
 }
 
 impl Resolved {
@@ -61,7 +69,13 @@ impl Resolved {
             handlers: component
                 .handlers
                 .iter()
-                .map(|handler| (handler.def, component.label(handler), handler.settings.policy()))
+                .map(|handler| ResolvedHandler {
+                    def: handler.def,
+                    label: component.label(handler),
+                    retry: handler.settings.policy(),
+                    timeout: handler.settings.timeout(),
+                    batch: handler.settings.batching(),
+                })
                 .collect(),
         }
     }
@@ -109,6 +123,12 @@ impl Blueprint {
         self.components.iter().flat_map(of).collect()
     }
 
+    /// Whether a consumer that was never stored begins with the first event of the log.
+    pub(super) fn begins_with_first(&self, consumer: &ConsumerId) -> bool {
+        let of = self.components.iter().find(|of| of.def.name == &*consumer.component);
+        of.is_some_and(|of| of.start == StartFrom::Beginning)
+    }
+
     /// Makes the components and binds every name.
     pub(super) fn consumer_plans(
         &self,
@@ -124,7 +144,7 @@ impl Blueprint {
             let handlers: Vec<HandlerPlan> = component
                 .handlers
                 .iter()
-                .map(|(def, label, retry)| HandlerPlan {
+                .map(|ResolvedHandler { def, label, retry, timeout, batch }| HandlerPlan {
                     label: label.clone(),
                     method: def.method,
                     names: def
@@ -133,11 +153,8 @@ impl Blueprint {
                     invoke: def.invoke,
                     saga: def.saga,
                     key: def.key,
-                    timeout: def.timeout.map(|after| HandlerTimeout { after, abandons: def.abandon }),
-                    batch: def.batch.map(|most| Batching {
-                        most: usize::try_from(most).unwrap_or(usize::MAX),
-                        linger: def.linger.unwrap_or_default(),
-                    }),
+                    timeout: *timeout,
+                    batch: *batch,
                     transactions: def.transaction.and_then(|_| stores.transactions.clone()),
                     retry: *retry,
                     executor: executors.iter().find(|executor| Some(executor.name()) == def.executor).cloned(),

@@ -380,6 +380,20 @@ impl BundleBuilder {
         self
     }
 
+    /// How long events stay in the log, at least: those that are older are taken out once every consumer has settled
+    /// them, also paused ones and those that nobody runs any more and that were not forgotten. The last event of each
+    /// key stays, so that versions stay what they were. Looked after once an hour, in small transactions, by any
+    /// instance; what was taken out is in the audit. Default: for ever.
+    ///
+    /// A log that was pruned has no beginning: a component that starts there is refused at the launch, and no consumer
+    /// goes back below it. An event's id is known as long as the event is there: whoever appends it again later appends
+    /// it twice, unless the append expects a version.
+    #[track_caller]
+    pub fn keep_events(mut self, time: Duration) -> Self {
+        self.defaults.keep_events = Some((time, Origin::Builder(here())));
+        self
+    }
+
     /// Settings from outside, laid over what the code says: see [`Config`] for their names and for what wins. Of several
     /// calls a later one is laid over an earlier one.
     ///

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::BundleBuilder;
 use crate::component::Location;
 use crate::executor::ConsumerExecutor;
-use crate::policy::CheckpointMode;
+use crate::policy::{CheckpointMode, DeadLetterPolicy, StartFrom};
 
 /// Settings that a deployment gives a bundle, for [`BundleBuilder::config`](super::BundleBuilder::config).
 ///
@@ -21,10 +21,12 @@ use crate::policy::CheckpointMode;
 /// | of a handler | `[component.OrderView.handler.placed]` `retry = 5` | `EVENTO_CFG_COMPONENT__ORDERVIEW__HANDLER__PLACED__RETRY=5` |
 ///
 /// The settings of a bundle are those of its builder: `window`, `checkpoint`, `checkpoint_every`, `checkpoint_interval`,
-/// `page`, `parked_queue`, `look_ahead`, `look_ahead_bytes`, `admission_wait`, `claim_expiry`, `dedupe_window`, `retry_delay`,
-/// `max_delay`, `poll_min`, `poll_max`, `keep_resolved`, `keep_audit`, `stop_deadline`. A component has `enabled` (`false`: this instance does not run
-/// it), `checkpoint`, `contexts`, `wait_for_head`; a handler `retry`, `retry_delay`, `max_delay`. Times are texts such as
-/// `250ms`, `5s`, `2m`, `1h`, `7d`.
+/// `page`, `parked_queue`, `look_ahead`, `look_ahead_bytes`, `unclean_ends`, `admission_wait`, `claim_expiry`,
+/// `dedupe_window`, `retry_delay`, `max_delay`, `poll_min`, `poll_max`, `keep_events`, `keep_resolved`, `keep_audit`,
+/// `stop_deadline`. A component has `enabled` (`false`: this instance does not run it), `checkpoint`, `contexts`,
+/// `dead_letter` (`skip`, `park`), `redrive_transient`, `start` (`beginning`, `head`; heeded when it begins),
+/// `wait_for_head`; a handler `retry`, `retry_delay`, `max_delay`, `timeout`, and, if it takes many events at once,
+/// `batch` and `linger`. Times are texts such as `250ms`, `5s`, `2m`, `1h`, `7d`.
 ///
 /// What names a component, a handler or an executor wins over everything that the code says of it; a setting of the
 /// bundle takes the place of the builder's setting for all. [`Bundle::plan`](super::Bundle::plan) shows where each
@@ -166,6 +168,18 @@ impl Config {
         self.get(path).and_then(|(value, at)| Some((value.flag()?, at)))
     }
 
+    pub(super) fn start(&self, path: &[&str]) -> Option<(StartFrom, Location)> {
+        self.get(path).and_then(|(value, at)| Some((value.start()?, at)))
+    }
+
+    pub(super) fn dead_letter(&self, path: &[&str]) -> Option<(DeadLetterPolicy, Location)> {
+        self.get(path).and_then(|(value, at)| Some((value.dead_letter()?, at)))
+    }
+
+    pub(super) fn count(&self, path: &[&str]) -> Option<(u32, Location)> {
+        self.get(path).and_then(|(value, at)| Some((value.count()?, at)))
+    }
+
     pub(super) fn texts(&self, path: &[&str]) -> Option<(Vec<String>, Location)> {
         self.get(path).and_then(|(value, at)| Some((value.texts()?, at)))
     }
@@ -210,6 +224,10 @@ impl Raw {
         self.number().and_then(|number| usize::try_from(number).ok())
     }
 
+    pub(super) fn count(&self) -> Option<u32> {
+        self.number().and_then(|number| u32::try_from(number).ok())
+    }
+
     pub(super) fn retry(&self) -> Option<i32> {
         self.number().and_then(|number| i32::try_from(number).ok())
     }
@@ -230,13 +248,22 @@ impl Raw {
         number.checked_mul(millis).map(Duration::from_millis)
     }
 
+    /// The one of a few that prints as it is written.
+    fn one_of<T: fmt::Display, const N: usize>(&self, choices: [T; N]) -> Option<T> {
+        let Self::Text(text) = self else { return None };
+        choices.into_iter().find(|choice| choice.to_string() == text.trim())
+    }
+
     pub(super) fn mode(&self) -> Option<CheckpointMode> {
-        match self {
-            Self::Text(text) => [CheckpointMode::OnStart, CheckpointMode::Watermark]
-                .into_iter()
-                .find(|mode| mode.to_string() == text.trim()),
-            _ => None,
-        }
+        self.one_of([CheckpointMode::OnStart, CheckpointMode::Watermark])
+    }
+
+    pub(super) fn start(&self) -> Option<StartFrom> {
+        self.one_of([StartFrom::Beginning, StartFrom::Head])
+    }
+
+    pub(super) fn dead_letter(&self) -> Option<DeadLetterPolicy> {
+        self.one_of([DeadLetterPolicy::Skip, DeadLetterPolicy::Park])
     }
 
     pub(super) fn flag(&self) -> Option<bool> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::config::Config;
 use crate::component::{ComponentDef, HandlerDef, Kind, Location};
 use crate::policy::{
-    CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, DeadLetterPolicy, LoopSettings, Retention, RetryPolicy,
-    StartFrom,
+    Batching, CheckpointMode, DEFAULT_MAX_DELAY, DEFAULT_RETRY_DELAY, DeadLetterPolicy, HandlerTimeout, LoopSettings,
+    Retention, RetryPolicy, StartFrom,
 };
 
 /// Who said it.
@@ -100,6 +100,7 @@ pub(super) struct Defaults {
     pub(super) poll_max: Said<Duration>,
     pub(super) keep_resolved: Said<Duration>,
     pub(super) keep_audit: Said<Duration>,
+    pub(super) keep_events: Said<Duration>,
     pub(super) retry_delay: Said<Duration>,
     pub(super) max_delay: Said<Duration>,
 }
@@ -129,6 +130,12 @@ fn over<T>(setting: &mut Setting<T>, said: Option<(T, Location)>) {
     }
 }
 
+fn over_or_new<T>(setting: &mut Option<Setting<T>>, said: Option<(T, Location)>) {
+    if let Some((value, at)) = said {
+        *setting = Some(Setting::new(value, Origin::Config(at)));
+    }
+}
+
 fn or_built_in<T: Copy>(said: Said<T>, built_in: T) -> Setting<T> {
     said.map_or(Setting::built_in(built_in), |(value, origin)| Setting::new(value, origin))
 }
@@ -147,6 +154,7 @@ impl Defaults {
         put(&mut self.look_ahead_bytes, config.size(&["look_ahead_bytes"]));
         put(&mut self.window, config.size(&["window"]));
         put(&mut self.checkpoint_every, config.size(&["checkpoint_every"]));
+        put(&mut self.unclean_ends, config.count(&["unclean_ends"]));
         put(&mut self.checkpoint_interval, config.time(&["checkpoint_interval"]));
         put(&mut self.admission_wait, config.time(&["admission_wait"]));
         put(&mut self.parked_queue, config.size(&["parked_queue"]));
@@ -156,20 +164,25 @@ impl Defaults {
         put(&mut self.poll_max, config.time(&["poll_max"]));
         put(&mut self.keep_resolved, config.time(&["keep_resolved"]));
         put(&mut self.keep_audit, config.time(&["keep_audit"]));
+        put(&mut self.keep_events, config.time(&["keep_events"]));
         put(&mut self.retry_delay, config.time(&["retry_delay"]));
         put(&mut self.max_delay, config.time(&["max_delay"]));
     }
 
     /// How long history is kept, and who said so.
-    pub(super) fn kept(&self) -> [(&'static str, Option<Setting<Duration>>); 2] {
+    pub(super) fn kept(&self) -> [(&'static str, Option<Setting<Duration>>); 3] {
         let said = |said: Said<Duration>| said.map(|(value, origin)| Setting::new(value, origin));
-        [("keep_resolved", said(self.keep_resolved)), ("keep_audit", said(self.keep_audit))]
+        [
+            ("keep_events", said(self.keep_events)),
+            ("keep_resolved", said(self.keep_resolved)),
+            ("keep_audit", said(self.keep_audit)),
+        ]
     }
 
     /// As the engine takes it.
     pub(super) fn retention(&self) -> Retention {
         let time = |said: Said<Duration>| said.map(|(time, _)| time);
-        Retention { resolved: time(self.keep_resolved), audit: time(self.keep_audit) }
+        Retention { resolved: time(self.keep_resolved), audit: time(self.keep_audit), events: time(self.keep_events) }
     }
 
     pub(super) fn sizes(&self) -> Sizes {
@@ -300,6 +313,9 @@ impl ComponentSettings {
         over(&mut settings.mode, config.mode(&path("checkpoint")).filter(|_| def.kind == Kind::Projector));
         over(&mut settings.contexts, config.texts(&path("contexts")));
         over(&mut settings.wait_for_head, config.flag(&path("wait_for_head")));
+        over(&mut settings.start, config.start(&path("start")));
+        over(&mut settings.dead_letter, config.dead_letter(&path("dead_letter")));
+        over_or_new(&mut settings.redrive_transient, config.time(&path("redrive_transient")));
         settings.enabled = config.flag(&path("enabled")).map(|(value, at)| Setting::new(value, Origin::Config(at)));
         settings
     }
@@ -346,6 +362,12 @@ impl HandlerSettings {
         over(&mut settings.retry, config.retry(&path("retry")));
         over(&mut settings.retry_delay, config.time(&path("retry_delay")));
         over(&mut settings.max_delay, config.time(&path("max_delay")));
+        over_or_new(&mut settings.timeout, config.time(&path("timeout")));
+        // Whether a handler takes many events is a matter of its type; how many is not (rule `bad-value`).
+        if settings.batch.is_some() {
+            over_or_new(&mut settings.batch, config.count(&path("batch")));
+            over_or_new(&mut settings.linger, config.time(&path("linger")));
+        }
         settings
     }
 
@@ -356,5 +378,15 @@ impl HandlerSettings {
             delay: self.retry_delay.value,
             max_delay: self.max_delay.value,
         }
+    }
+
+    pub(super) fn timeout(&self) -> Option<HandlerTimeout> {
+        let after = self.timeout.as_ref()?.value;
+        Some(HandlerTimeout { after, abandons: self.abandon.as_ref().is_some_and(|abandons| abandons.value) })
+    }
+
+    pub(super) fn batching(&self) -> Option<Batching> {
+        let most = usize::try_from(self.batch.as_ref()?.value).unwrap_or(usize::MAX);
+        Some(Batching { most, linger: self.linger.as_ref().map_or(Duration::ZERO, |linger| linger.value) })
     }
 }

@@ -188,9 +188,19 @@ async fn forget(parts: &Parts, store: &Store) -> Result<(), StoreError> {
 async fn ask(parts: &Parts, blueprint: &Blueprint, store: &Store) -> Result<Stored, StoreError> {
     let live = blueprint.consumers(&parts.name);
     let known = store.stores.state.consumers(&parts.name).await?;
-    let mut lost = Vec::new();
-    for (consumer, _) in live.iter().filter(|(consumer, _)| known.contains(consumer)) {
-        let checkpoint = store.stores.state.load(consumer).await?.checkpoint;
+    let pruned = store.events.pruned().await?;
+    let (mut lost, mut behind) = (Vec::new(), Vec::new());
+    for (consumer, _) in &live {
+        let checkpoint = match known.contains(consumer) {
+            true => store.stores.state.load(consumer).await?.checkpoint,
+            false => None,
+        };
+        if checkpoint.is_some() || blueprint.begins_with_first(consumer) {
+            let watermark = checkpoint.as_ref().and_then(|checkpoint| checkpoint.watermark.clone());
+            if watermark < pruned {
+                behind.push((consumer.clone(), watermark));
+            }
+        }
         let Some(position) = checkpoint.and_then(|checkpoint| checkpoint.reach.or(checkpoint.watermark)) else {
             continue;
         };
@@ -198,7 +208,7 @@ async fn ask(parts: &Parts, blueprint: &Blueprint, store: &Store) -> Result<Stor
             lost.push((consumer.clone(), position, reason));
         }
     }
-    Ok(Stored { at: parts.at, log: store.events.describe(), live, known, lost })
+    Ok(Stored { at: parts.at, log: store.events.describe(), live, known, lost, pruned, behind })
 }
 
 /// A constructor missed a value that no list of needs names, or the store did not supply what it promised.

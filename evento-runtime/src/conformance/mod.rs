@@ -25,6 +25,7 @@ pub mod dead_letters;
 pub mod lock;
 pub mod log;
 pub mod parked;
+pub mod pruning;
 pub mod sagas;
 pub mod state;
 pub mod timers;
@@ -76,7 +77,7 @@ impl Fixture {
 /// One case: the SPI and its own name, and what it does.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `log`, `state`, `attempts`, `lock`, `dead_letters`, `parked`, `sagas`, `timers`, `claims`, `admin`, `transactions`.
+    /// `log`, `state`, `attempts`, `lock`, `dead_letters`, `parked`, `sagas`, `timers`, `claims`, `pruning`, `admin`, `transactions`.
     pub spi: &'static str,
     /// What it shows.
     pub name: &'static str,
@@ -251,6 +252,18 @@ macro_rules! __conformance_list {
                 claims_of_others_are_not_seen,
                 many_claims_at_once,
                 claims_are_swept_by_age,
+            }
+            pruning {
+                what_every_consumer_has_settled_is_taken_out,
+                nothing_is_taken_out_above_the_slowest_consumer,
+                versions_stay_what_they_were,
+                what_is_young_stays,
+                the_last_event_stays,
+                an_earlier_last_event_goes_with_the_next,
+                counting_takes_nothing_out,
+                several_prune_at_once,
+                nobody_goes_back_to_what_is_gone,
+                a_seek_and_a_pruning_never_both_succeed,
             }
             admin {
                 a_command_waits_for_its_answer,

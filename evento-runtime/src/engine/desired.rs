@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use super::errands::Errands;
 use super::presence::Presence;
+use super::pruning::Pruning;
 use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::StopPhase;
 use crate::consumer::command::{Wishes, WishesReceiver};
 use crate::error::StoreError;
 use crate::identity::ConsumerId;
 use crate::policy::Retention;
-use crate::store::Stores;
+use crate::store::{Store, Stores};
 use crate::task::panic_fails;
 
 /// How often the store is asked what other instances want.
@@ -51,6 +52,7 @@ pub(super) struct Housekeeping {
     retention: Retention,
     sweep_at: Instant,
     sweep_admin_at: Instant,
+    pruning: Option<Pruning>,
 }
 
 impl Desired {
@@ -58,7 +60,8 @@ impl Desired {
     pub(super) fn of(
         consumers: usize,
         bundle: &str,
-        stores: Stores,
+        instance: &Arc<str>,
+        store: &Store,
         stop: watch::Receiver<StopPhase>,
         remembered: Option<Duration>,
         retention: Retention,
@@ -69,7 +72,7 @@ impl Desired {
         let desired = wishes.into_iter().map(|wishes| Self { wishes, ask: Arc::clone(&ask) }).collect();
         let house = Housekeeping {
             bundle: bundle.to_owned(),
-            stores,
+            stores: store.stores.clone(),
             wishes: Arc::default(),
             told,
             ask,
@@ -78,6 +81,7 @@ impl Desired {
             retention,
             sweep_at: Instant::now(),
             sweep_admin_at: Instant::now() + SWEEP,
+            pruning: retention.events.and_then(|age| Pruning::of(bundle, instance, store, age)),
         };
         (desired, house)
     }
@@ -136,6 +140,9 @@ impl Housekeeping {
             self.hand_out(&mut errands).await;
             self.sweep_if_due().await;
             self.sweep_admin_if_due().await;
+            if let Some(pruning) = &mut self.pruning {
+                pruning.go_on_if_due().await;
+            }
         }
         if let Some(presence) = presence {
             presence.leave(&self.bundle, &self.stores).await;

@@ -1,35 +1,25 @@
 //! What is asked of whichever instance owns a consumer, and how it lies in the store.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::handle::{ConsumerHandle, PATIENCE};
-use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::SeekTo;
-use crate::error::{AdminError, StoreError};
 use crate::event::{Position, Timestamp};
-use crate::store::CommandRow;
-
-/// How often the answer of another instance is looked for.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Something that only the owner of a consumer can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Errand {
-    /// As [`ConsumerHandle::skip`].
+    /// As [`ConsumerHandle::skip`](super::ConsumerHandle::skip).
     Skip {
         /// The event.
         position: Position,
     },
-    /// As [`ConsumerHandle::seek`].
+    /// As [`ConsumerHandle::seek`](super::ConsumerHandle::seek).
     Seek {
         /// Where to go on.
         to: SeekTo,
-        /// As [`ConsumerHandle::seek_keeping`].
+        /// As [`ConsumerHandle::seek_keeping`](super::ConsumerHandle::seek_keeping).
         keep: bool,
     },
 }
@@ -39,7 +29,7 @@ pub enum Errand {
 pub enum Delivered {
     /// The owner has carried it out.
     Done,
-    /// It was not carried out within five seconds, and still may be; [`ConsumerHandle::command`] tells by this id.
+    /// It was not carried out within five seconds, and still may be; [`ConsumerHandle::command`](super::ConsumerHandle::command) tells by this id.
     Waiting(Uuid),
 }
 
@@ -78,56 +68,6 @@ impl Errand {
             },
         };
         Some(Self::Seek { to, keep: value.get("keep")?.as_bool()? })
-    }
-}
-
-impl ConsumerHandle {
-    /// Has something done by the instance that owns the consumer, this one or another: it is stored, found there within
-    /// a second, and carried out in turn. An owner that dies in the middle may leave it to the next one, which does it
-    /// again. What is not carried out within ten minutes is refused.
-    ///
-    /// # Errors
-    /// [`AdminError::Refused`] with what the owner said, or the store failed.
-    ///
-    /// # Cancel safety
-    /// Dropping the future does not take it back.
-    pub async fn deliver(&self, errand: &Errand) -> Result<Delivered, AdminError> {
-        let command = CommandRow {
-            id: Uuid::now_v7(),
-            consumer: (*self.id).clone(),
-            body: errand.to_json().to_string(),
-            asked_at: SystemClock.now(),
-            answer: None,
-        };
-        let id = command.id;
-        let admin = Arc::clone(&self.stores.admin);
-        self.tasks.run(async move { admin.ask(&command).await }).await?;
-        self.desired.ask_now();
-        let answered = async {
-            loop {
-                match self.command(id).await?.and_then(|command| command.answer) {
-                    Some(answer) if answer.done => return Ok(Delivered::Done),
-                    Some(answer) => {
-                        return Err(AdminError::Refused { consumer: self.id.to_string(), reason: answer.text });
-                    }
-                    None => tokio::time::sleep(LOOK).await,
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            answered = answered => answered,
-            () = tokio::time::sleep(PATIENCE) => Ok(Delivered::Waiting(id)),
-        }
-    }
-
-    /// What became of something that was [delivered](Self::deliver). `None`: nobody of this bundle knows it.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub async fn command(&self, id: Uuid) -> Result<Option<CommandRow>, StoreError> {
-        let (admin, bundle) = (Arc::clone(&self.stores.admin), Arc::clone(&self.id.bundle));
-        self.tasks.run(async move { admin.command(&bundle, id).await }).await
     }
 }
 

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 
 use super::desired::Desired;
+use super::errand::{Delivered, Errand};
+use super::remote::{RemoteConsumer, patiently};
 use super::target::Target;
 use crate::consumer::command::{Command, Desk};
 use crate::consumer::{ConsumerStatus, SeekTo, StatusCell};
@@ -13,11 +16,8 @@ use crate::error::{AdminError, StoreError};
 use crate::event::{Position, Timestamp};
 use crate::identity::ConsumerId;
 use crate::source::EventSource;
-use crate::store::{LetterFilter, StoredDeadLetter, Stores};
+use crate::store::{CommandRow, LetterFilter, StoredDeadLetter, Stores};
 use crate::task::Tasks;
-
-/// How long an answer is waited for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Shows and steers one consumer. Cheap to clone; of no use once the bundle has stopped.
 ///
@@ -98,7 +98,7 @@ impl ConsumerHandle {
     /// # Cancel safety
     /// Dropping the future does not take the wish back.
     pub async fn pause(&self) -> Result<(), AdminError> {
-        self.want(false).await
+        self.remote().pause().await
     }
 
     /// Goes on.
@@ -109,16 +109,7 @@ impl ConsumerHandle {
     /// # Cancel safety
     /// As [`pause`](Self::pause).
     pub async fn resume(&self) -> Result<(), AdminError> {
-        self.want(true).await
-    }
-
-    async fn want(&self, enabled: bool) -> Result<(), AdminError> {
-        let (state, id) = (Arc::clone(&self.stores.state), Arc::clone(&self.id));
-        // Asked by a handler that holds the only writer it is stored once that has returned.
-        self.patiently(self.tasks.run(async move { state.set_enabled(&id, enabled).await })).await??;
-        let mut desired = self.desired.clone();
-        desired.ask_now();
-        self.patiently(async { desired.wait(&self.id, !enabled).await }).await
+        self.remote().resume().await
     }
 
     /// Settles one open event without handling it: one that waits for another attempt, or is not begun yet. One that
@@ -179,10 +170,7 @@ impl ConsumerHandle {
     /// # Cancel safety
     /// Dropping the future does not take the marks back.
     pub async fn redrive(&self, which: LetterFilter) -> Result<u64, StoreError> {
-        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
-        let marked = self.tasks.run(async move { queue.request(&id, &which).await }).await?;
-        self.desired.ask_now();
-        Ok(marked)
+        self.remote().redrive(which).await
     }
 
     /// Resolves dead letters without handling them: their rows stay, as history, and are listed no more. One that is being
@@ -194,8 +182,7 @@ impl ConsumerHandle {
     /// # Cancel safety
     /// Dropping the future does not take it back.
     pub async fn discard(&self, which: LetterFilter) -> Result<u64, StoreError> {
-        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
-        self.tasks.run(async move { queue.discard(&id, &which).await }).await
+        self.remote().discard(which).await
     }
 
     /// Deletes the rows of dead letters that were resolved before a point in time: handled after all, or discarded.
@@ -207,8 +194,33 @@ impl ConsumerHandle {
     /// # Cancel safety
     /// Dropping the future does not take it back.
     pub async fn purge(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let (queue, id) = (Arc::clone(&self.stores.dead_letters), Arc::clone(&self.id));
-        self.tasks.run(async move { queue.purge(&id, before).await }).await
+        self.remote().purge(before).await
+    }
+
+    /// The same consumer, as any process that has the store steers it.
+    #[must_use]
+    pub fn remote(&self) -> RemoteConsumer {
+        RemoteConsumer::here(Arc::clone(&self.id), self.stores.clone(), self.tasks.clone(), self.desired.clone())
+    }
+
+    /// Has something done by the instance that owns the consumer, this one or another: see
+    /// [`RemoteConsumer::deliver`].
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] with what the owner said, or the store failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take it back.
+    pub async fn deliver(&self, errand: &Errand) -> Result<Delivered, AdminError> {
+        self.remote().deliver(errand).await
+    }
+
+    /// What became of something that was [delivered](Self::deliver). `None`: nobody of this bundle knows it.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn command(&self, id: Uuid) -> Result<Option<CommandRow>, StoreError> {
+        self.remote().command(id).await
     }
 
     async fn ask(
@@ -222,14 +234,6 @@ impl ConsumerHandle {
             // Whatever ends in order answers.
             answer.await.map_err(|_| AdminError::loop_died(&self.id))?
         };
-        self.patiently(asked).await?
-    }
-
-    async fn patiently<T>(&self, asked: impl Future<Output = T>) -> Result<T, AdminError> {
-        tokio::select! {
-            biased;
-            answer = asked => Ok(answer),
-            () = tokio::time::sleep(PATIENCE) => Err(AdminError::NoAnswer { consumer: self.id.to_string() }),
-        }
+        patiently(&self.id, asked).await?
     }
 }

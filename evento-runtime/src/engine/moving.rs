@@ -36,6 +36,9 @@ pub(super) async fn move_to(
         SeekTo::Time(time) => config.source.before(time).await?,
     };
     let back = target.as_ref() < watermark;
+    if let Some(up_to) = config.source.pruned().await?.filter(|pruned| back && target.as_ref() < Some(pruned)) {
+        return Err(AdminError::Pruned { consumer: id.to_string(), up_to });
+    }
     let resets = back && !keep && config.plan.on_reset.is_some();
     if back && !keep && !resets {
         return Err(AdminError::WouldRepeat { consumer: id.to_string() });
@@ -61,6 +64,8 @@ pub(super) async fn move_to(
         forget_attempts: back,
         claims: Claims { forget: back && config.plan.engine.claiming().is_some(), ..Claims::default() },
         resolved,
+        // Looked at again where that is one step with the pruning.
+        rereads: back && config.one_store,
         ..Settlement::default()
     };
     let settled = config.state.settle(&lease, settlement).await;

@@ -376,6 +376,14 @@ async fn begin(config: &ProcessorConfig, lease: &Lease) -> Result<(ConsumerState
         return Err(StoreError::new(StoreErrorKind::Missing, config.source.describe())
             .detail(format!("the checkpoint of `{id}` is not of this log: {why}")));
     }
+    // After its row is stored, by which whoever prunes knows of it.
+    if let Some(pruned) = config.source.pruned().await? {
+        let watermark = state.checkpoint.as_ref().and_then(|checkpoint| checkpoint.watermark.as_ref());
+        if watermark < Some(&pruned) {
+            return Err(StoreError::new(StoreErrorKind::Pruned, config.source.describe())
+                .detail(format!("`{id}` has not settled everything up to position {pruned}")));
+        }
+    }
     let transactions = config.plan.handlers.iter().find_map(|handler| handler.transactions.as_ref());
     let completed = match transactions {
         Some(store) => store.completed(id).await?.into_iter().collect(),

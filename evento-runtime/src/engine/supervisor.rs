@@ -117,10 +117,12 @@ impl EngineSupervisor {
         let stores = config.store.stores.clone();
         let remembers = |plan: &&ConsumerPlan| plan.engine.kind() != Kind::Projector;
         let remembered = config.consumers.iter().find(remembers).map(|plan| plan.settings.dedupe_window);
+        let one_store = config.store.is_one();
         let (desired, mut house) = Desired::of(
             config.consumers.len(),
             &config.bundle,
-            stores.clone(),
+            &config.instance,
+            &config.store,
             stop.follow(),
             remembered,
             config.retention,
@@ -145,6 +147,7 @@ impl EngineSupervisor {
                     plan: Arc::new(plan),
                     source: Arc::clone(&config.store.events) as _,
                     state: Arc::clone(&config.store.stores.state),
+                    one_store,
                     deps: config.deps.clone(),
                     clock: Arc::clone(&config.clock),
                     classifiers: Arc::clone(&classifiers),

@@ -3,15 +3,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Append, Appended, Batch, EventFilter, Expected, FetchLimits, KnownEvent, PositionCheck, PreparedEvent};
+use super::{
+    Append, Appended, Batch, EventFilter, Expected, FetchLimits, KnownEvent, PositionCheck, PreparedEvent, Prune,
+    Pruned,
+};
 use crate::error::AppendError;
 use crate::event::{EventId, Position, StoredEvent, Timestamp};
 
-/// Events in the order of their positions, which begin at 1.
+/// Events in the order of their positions, which begin at 1 and are never used again.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: Vec<StoredEvent>,
-    by_id: HashMap<EventId, usize>,
+    /// The last position given out.
+    last: u64,
+    /// Up to there events may be gone.
+    pruned: u64,
+    by_id: HashMap<EventId, Position>,
     versions: HashMap<(Arc<str>, Arc<str>), u64>,
     names: HashMap<String, Arc<str>>,
 }
@@ -28,7 +35,7 @@ impl Log {
             let actual = self.versions.get(&stream).copied().unwrap_or(0);
             batch.expected.check(key, actual)?;
         }
-        let first = self.events.len();
+        let first = self.last + 1;
         for event in &batch.events {
             let context = self.name(&event.context);
             let key = event.key.as_deref().map(|key| self.name(key));
@@ -37,9 +44,11 @@ impl Log {
                 *version += 1;
                 *version
             });
-            self.by_id.insert(event.id, self.events.len());
+            self.last += 1;
+            let position = Position::from_u64(self.last);
+            self.by_id.insert(event.id, position.clone());
             let stored = StoredEvent {
-                position: position_of(self.events.len()),
+                position,
                 id: event.id,
                 name: self.name(&event.name),
                 context,
@@ -53,12 +62,12 @@ impl Log {
             self.events.push(stored);
         }
         let version = self.events.last().and_then(|event| event.version);
-        Ok(Appended::new(position_of(first), position_of(self.events.len() - 1), version, false))
+        Ok(Appended::new(Position::from_u64(first), Position::from_u64(self.last), version, false))
     }
 
     /// Stores the events that are not known yet. Answers whether there were any.
     pub(crate) fn emit(&mut self, events: Vec<PreparedEvent>, now: Timestamp) -> bool {
-        let before = self.events.len();
+        let before = self.last;
         for event in events {
             if !self.by_id.contains_key(&event.id) {
                 let one = Append { expected: Expected::Any, events: vec![event] };
@@ -66,7 +75,7 @@ impl Log {
                 self.append(&one, now).ok();
             }
         }
-        self.events.len() > before
+        self.last > before
     }
 
     pub(crate) fn fetch(&self, after: Option<&Position>, limits: FetchLimits, filter: &EventFilter) -> Batch {
@@ -84,8 +93,7 @@ impl Log {
     }
 
     pub(crate) fn read_exact(&self, positions: &[Position]) -> Vec<StoredEvent> {
-        let find = |position| self.events.binary_search_by(|event| event.position.cmp(position)).ok();
-        let mut found: Vec<_> = positions.iter().filter_map(find).collect();
+        let mut found: Vec<_> = positions.iter().filter_map(|position| self.index(position)).collect();
         found.sort_unstable();
         found.dedup();
         found.into_iter().map(|index| self.events[index].clone()).collect()
@@ -111,7 +119,7 @@ impl Log {
     }
 
     fn known(&self, id: EventId) -> Option<KnownEvent<'_>> {
-        let event = &self.events[*self.by_id.get(&id)?];
+        let event = &self.events[self.index(self.by_id.get(&id)?)?];
         Some(KnownEvent {
             position: event.position.clone(),
             version: event.version,
@@ -124,6 +132,45 @@ impl Log {
         })
     }
 
+    fn index(&self, position: &Position) -> Option<usize> {
+        self.events.binary_search_by(|event| event.position.cmp(position)).ok()
+    }
+
+    /// Up to where events may be gone.
+    pub(crate) fn pruned(&self) -> Option<Position> {
+        (self.pruned > 0).then(|| Position::from_u64(self.pruned))
+    }
+
+    /// Takes out, or counts, what is settled up to `bound`: see [`EventStore::prune`](super::EventStore::prune).
+    pub(crate) fn prune(&mut self, piece: &Prune, bound: Option<&Position>) -> Pruned {
+        let from = piece.after.as_ref().and_then(Position::as_u64).unwrap_or(0).max(self.pruned);
+        let begin = self.events.partition_point(|event| event.position <= Position::from_u64(from));
+        let newest = self.events.len().saturating_sub(1);
+        let settled = self.events[begin..newest.max(begin)].iter();
+        let settled = settled.take_while(|event| Some(&event.position) <= bound).take(piece.events.max(1));
+        let seen = settled.clone().count();
+        let old: Vec<_> = settled.take_while(|event| event.recorded_at < piece.before).cloned().collect();
+        let to = old.last().and_then(|event| event.position.as_u64()).unwrap_or(from);
+        let more = seen == piece.events.max(1) && old.len() == seen;
+        let before = |event: &StoredEvent| match (&event.key, event.version) {
+            (Some(key), Some(version)) => self.events.iter().position(|one| {
+                one.context == event.context && one.key.as_ref() == Some(key) && one.version == version.checked_sub(1)
+            }),
+            _ => self.index(&event.position),
+        };
+        let mut gone: Vec<usize> = old.iter().filter_map(before).collect();
+        gone.sort_unstable();
+        if !piece.dry {
+            self.pruned = to;
+            for index in gone.iter().rev() {
+                let event = self.events.remove(*index);
+                self.by_id.remove(&event.id);
+            }
+        }
+        let events = u64::try_from(gone.len()).unwrap_or(u64::MAX);
+        Pruned { events, to: (to > 0).then(|| Position::from_u64(to)), more, slowest: None }
+    }
+
     /// One allocation per distinct text.
     fn name(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.names.get(text) {
@@ -133,8 +180,4 @@ impl Log {
         self.names.insert(text.to_owned(), Arc::clone(&name));
         name
     }
-}
-
-fn position_of(index: usize) -> Position {
-    Position::from_u64(u64::try_from(index).unwrap_or(u64::MAX).saturating_add(1))
 }

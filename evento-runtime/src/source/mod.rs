@@ -6,6 +6,7 @@ mod filter;
 pub(crate) mod memory;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) mod pages;
+mod prune;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) mod sql;
 
@@ -13,6 +14,7 @@ pub(crate) use append::KnownEvent;
 pub use append::{Append, Appended, Expected, MAX_METADATA, MAX_PAYLOAD, PreparedEvent, StreamKey, WARN_PAYLOAD};
 pub use browse::Browse;
 pub use filter::EventFilter;
+pub use prune::{Prune, Pruned};
 
 use std::fmt;
 
@@ -195,6 +197,15 @@ pub trait EventSource: Send + Sync + 'static {
     /// The store failed; ask again later.
     async fn validate(&self, position: &Position) -> Result<PositionCheck, StoreError>;
 
+    /// Up to which position events may be gone: taken out once every consumer had settled them. Whoever has not come so
+    /// far does not get them. Waits for whoever takes some out right now. Default: `None`, everything is there.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn pruned(&self) -> Result<Option<Position>, StoreError> {
+        Ok(None)
+    }
+
     /// What the log has been held by for longer than a moment, as the last [`fetch`](Self::fetch) found it. Asked by
     /// consumers that have read everything they could. Default: `None`, nothing holds it.
     fn held(&self) -> Option<Held> {
@@ -224,4 +235,17 @@ pub trait EventStore: EventSource {
     /// # Errors
     /// See [`AppendError`]. Dropping the future does not stop the work.
     async fn append(&self, batch: Append) -> Result<Appended, AppendError>;
+
+    /// Takes events out that every consumer of the log has settled, the oldest first: those of all bundles, also
+    /// paused ones, and those that nobody runs until they are [forgotten](crate::store::ConsumerStateStore::forget). The
+    /// last event of each key stays, so that versions stay what they were, and so does the last event of the log. An id
+    /// is known as long as its event is there. For a log beside its consumers' checkpoints, in one transaction with a
+    /// look at them; any number may do it at once.
+    ///
+    /// # Errors
+    /// The store failed, or, the default, cannot.
+    async fn prune(&self, _piece: &Prune) -> Result<Pruned, StoreError> {
+        let detail = "events cannot be taken out of this log";
+        Err(StoreError::new(StoreErrorKind::Config, self.describe()).detail(detail))
+    }
 }

@@ -99,6 +99,9 @@ pub struct Settlement {
     pub resetting: Option<bool>,
     /// Everything up to there was passed before, and comes again; `None` leaves what is stored.
     pub replay_to: Option<Position>,
+    /// The checkpoint moves back in this store's own log: refused as [`Pruned`](crate::error::StoreErrorKind::Pruned) where
+    /// events after it were taken out.
+    pub rereads: bool,
     /// How far the consumer has come; `None` leaves what is stored.
     pub checkpoint: Option<Checkpoint>,
 }

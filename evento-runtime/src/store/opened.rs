@@ -10,9 +10,9 @@ use super::{
     AdminStore, ConsumerLock, ConsumerStateStore, DeadEventQueue, DedupeStore, SagaStateStore, TransactionStore,
 };
 use crate::deps::{Deps, Need};
-use crate::error::{AppendError, StoreError};
-use crate::event::NewEvent;
-use crate::source::{Append, Appended, EventStore, Expected, StreamKey};
+use crate::error::{AppendError, StoreError, StoreErrorKind};
+use crate::event::{NewEvent, Timestamp};
+use crate::source::{Append, Appended, EventStore, Expected, Prune, Pruned, StreamKey};
 
 /// The SPIs an engine works with.
 #[derive(Clone)]
@@ -111,6 +111,52 @@ impl Store {
         let appended = self.events.append(batch).instrument(span.clone()).await?;
         span.record("position", field::display(&appended.last));
         Ok(appended)
+    }
+
+    /// Whether checkpoints are beside the log that they are about.
+    pub(crate) fn is_one(&self) -> bool {
+        let log = self.events.log_id();
+        log.is_some() && log == self.stores.state.emits_into()
+    }
+
+    /// Takes events out of the log that were recorded before a point in time and that every consumer has settled: see
+    /// [`EventStore::prune`] for what stays. In small transactions, until there is no more or about `at_most` events
+    /// were looked at; then [`Pruned::more`] says so.
+    ///
+    /// # Errors
+    /// The store failed; what was taken out before is gone. [`Config`](StoreErrorKind::Config): consumers have their
+    /// checkpoints elsewhere, and this log does not know how far they are.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends it after the transaction that is under way.
+    pub async fn prune(&self, before: Timestamp, at_most: usize) -> Result<Pruned, StoreError> {
+        self.in_pieces(Prune::before(before), at_most).await
+    }
+
+    /// What [`prune`](Self::prune) would take out right now, counted in the same way.
+    ///
+    /// # Errors
+    /// As [`prune`](Self::prune).
+    pub async fn prunable(&self, before: Timestamp, at_most: usize) -> Result<Pruned, StoreError> {
+        self.in_pieces(Prune::before(before).dry(), at_most).await
+    }
+
+    async fn in_pieces(&self, mut piece: Prune, at_most: usize) -> Result<Pruned, StoreError> {
+        if !self.is_one() {
+            let detail = "consumers have their checkpoints in another store than this log, which cannot know how far \
+                          they have come; prune it where both are one";
+            return Err(StoreError::new(StoreErrorKind::Config, self.events.describe()).detail(detail));
+        }
+        let (mut events, mut looked_at) = (0, 0);
+        loop {
+            let pruned = self.events.prune(&piece).await?;
+            events += pruned.events;
+            looked_at += piece.events;
+            if !pruned.more || looked_at >= at_most {
+                return Ok(Pruned { events, ..pruned });
+            }
+            piece.after = pruned.to;
+        }
     }
 }
 

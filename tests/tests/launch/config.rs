@@ -111,7 +111,7 @@ enabled = true
         ),
         (
             said(7, "component.OrderView.chekpoint", "setting", "chekpoint"),
-            "did you mean `checkpoint`? there is: checkpoint, contexts",
+            "did you mean `checkpoint`? there is: checkpoint, contexts, dead_letter, enabled",
         ),
         (
             said(8, "component.OrderView.handler.palced.retry", "handler", "palced"),
@@ -119,7 +119,7 @@ enabled = true
         ),
         (
             said(9, "component.OrderView.handler.placed.rety", "setting", "rety"),
-            "did you mean `retry`? there is: max_delay",
+            "did you mean `retry`? there is: batch, linger, max_delay",
         ),
         (said(11, "compnent.OrderView.enabled", "setting", "compnent"), "did you mean `component`? there is: "),
     ];
@@ -157,6 +157,65 @@ capacity = 3
     // What fits and cannot be used is told as if the code had said it.
     let zero = problems(orders().register::<OrderView>().executor(read_model()).config(toml("\nwindow = 0")));
     assert_eq!((zero[0].code, &*place(&zero[0])), ("bad-setting", "orders.toml:2"));
+}
+
+/// Whatever a component, a handler or the retention of a bundle can be told from outside, with its place.
+#[test]
+fn what_else_can_be_said_from_outside() {
+    let config = toml(
+        r#"
+keep_events = "30d"
+unclean_ends = 5
+[component.OrderView]
+dead_letter = "park"
+redrive_transient = "5m"
+start = "head"
+[component.OrderView.handler.placed]
+timeout = "30s"
+"#,
+    );
+    let bundle = orders().register::<OrderView>().executor(read_model()).config(config).build().expect("sound");
+    let plan = bundle.plan().to_json();
+    let view = &plan["components"][0];
+    let placed = view["handlers"].as_array().unwrap().iter().find(|handler| handler["method"] == "placed").unwrap();
+    for (said, value, line) in [
+        (&plan["settings"]["keep_events"], serde_json::json!("2592000s"), 2),
+        (&plan["settings"]["unclean_ends"], 5.into(), 3),
+        (&view["settings"]["dead_letter"], "park".into(), 5),
+        (&view["settings"]["redrive_transient"], "300s".into(), 6),
+        (&view["settings"]["start"], "head".into(), 7),
+        (&placed["settings"]["timeout"], "30s".into(), 9),
+    ] {
+        assert_eq!(
+            (&said["value"], &said["origin"]["by"], &said["origin"]["line"]),
+            (&value, &"config".into(), &line.into())
+        );
+    }
+}
+
+#[test]
+fn many_at_once_is_a_matter_of_the_type() {
+    let config = toml(
+        r#"component.OrderView.handler.placed.batch = 7
+component.OrderView.handler.placed.linger = "5ms"
+component.OrderView.dead_letter = "burn"
+component.OrderView.start = "middle"
+"#,
+    );
+    let found = problems(orders().register::<OrderView>().executor(read_model()).config(config));
+    let found: Vec<_> = found.iter().map(|problem| (problem.code, place(problem), &*problem.message)).collect();
+    let one = "`OrderView::placed` takes one event at a time";
+    let (park, start) = ("component.OrderView.dead_letter", "component.OrderView.start");
+    let unfit = |path: &str| format!("the configuration's value of `{path}` does not fit");
+    assert_eq!(
+        found,
+        [
+            ("bad-value", "orders.toml:1".to_owned(), one),
+            ("bad-value", "orders.toml:2".to_owned(), one),
+            ("bad-value", "orders.toml:3".to_owned(), &*unfit(park)),
+            ("bad-value", "orders.toml:4".to_owned(), &*unfit(start)),
+        ]
+    );
 }
 
 #[tokio::test]

@@ -393,6 +393,20 @@ fn foreign_outbox() {
 }
 
 #[test]
+fn foreign_log() {
+    let (read, written) = (MemoryStore::new(), MemoryStore::new());
+    let wiring = |state: &MemoryStore| {
+        let mut config = ConsumerEngineConfig::of(&read.store());
+        config.state_store = state.store().stores.state;
+        Bundle::builder("orders").register::<Sequential>().engine(config).keep_events(Duration::from_secs(86_400))
+    };
+    let problem = only(wiring(&written), "foreign-log");
+    assert_eq!(problem.message, "`keep_events` would prune `memory`, but checkpoints are in another store");
+    assert_eq!(place(&problem), above!(4));
+    assert!(wiring(&read.clone()).build().is_ok());
+}
+
+#[test]
 fn bad_rate() {
     let second = Duration::from_secs(1);
     let year = Duration::from_secs(400 * 24 * 3_600);

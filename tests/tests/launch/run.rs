@@ -156,3 +156,30 @@ fn futures_now<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
         std::task::Poll::Pending => None,
     }
 }
+
+/// Refused with the place of the component and what can be done; not where it begins with what comes next.
+#[tokio::test]
+async fn history_pruned() {
+    let store = evento_runtime::store::MemoryStore::new();
+    let builder = || Bundle::builder("orders").store(store.clone());
+    let running = builder().register::<Sequential>().build().unwrap().start().await.unwrap();
+    let event = || evento_runtime::NewEvent::raw("Placed", "application/json", b"{}".to_vec());
+    let appended = running.store().append(None::<String>, evento_runtime::Expected::Any, [event(), event(), event()]);
+    let last = appended.await.unwrap().last;
+    evento_tests::eventually("settled", || running.status()[0].watermark.as_ref() == Some(&last)).await;
+    running.stop(Duration::from_secs(5)).await.unwrap();
+    let store_of = store.store();
+    let ever = evento_runtime::event::Timestamp::from_micros(i64::MAX);
+    assert_eq!(store_of.prune(ever, 1_000).await.unwrap().events, 2);
+    // What has read it goes on.
+    let running = builder().register::<Sequential>().build().unwrap().start().await.unwrap();
+    running.stop(Duration::from_secs(5)).await.unwrap();
+    let error = refused(builder().register::<Sequential>().register::<Waiting>()).await;
+    let [problem] = &error.problems[..] else { panic!("{error:?}") };
+    assert_eq!(problem.code, "history-pruned");
+    assert_eq!(
+        problem.message,
+        "`orders/Waiting v1` begins with the first event of `memory`, which was pruned up to position 2"
+    );
+    assert!(help(problem).starts_with("`start = \"head\"` in its attribute begins with what comes next"), "{problem}");
+}

@@ -16,6 +16,9 @@ enum Shape {
     Flag,
     Texts,
     Retry,
+    Count,
+    Start,
+    DeadLetter,
 }
 
 impl Shape {
@@ -27,17 +30,22 @@ impl Shape {
             Self::Flag => value.flag().is_some(),
             Self::Texts => value.texts().is_some(),
             Self::Retry => value.retry().is_some(),
+            Self::Count => value.count().is_some(),
+            Self::Start => value.start().is_some(),
+            Self::DeadLetter => value.dead_letter().is_some(),
         }
     }
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Size => "a whole number, 0 or more",
+            Self::Size | Self::Count => "a whole number, 0 or more",
             Self::Time => "a time such as `250ms`, `5s`, `2m`, `1h` or `7d`",
             Self::Mode => "`on-start` or `watermark`",
             Self::Flag => "`true` or `false`",
             Self::Texts => "texts: a list in TOML, with commas between them in a variable",
             Self::Retry => "a whole number: further attempts, or -1 for ever",
+            Self::Start => "`beginning` or `head`",
+            Self::DeadLetter => "`skip` or `park`",
         }
     }
 }
@@ -50,6 +58,7 @@ const OF_BUNDLE: &[(&str, Shape)] = &[
     ("claim_expiry", Shape::Time),
     ("dedupe_window", Shape::Time),
     ("keep_audit", Shape::Time),
+    ("keep_events", Shape::Time),
     ("keep_resolved", Shape::Time),
     ("look_ahead", Shape::Size),
     ("look_ahead_bytes", Shape::Size),
@@ -60,6 +69,7 @@ const OF_BUNDLE: &[(&str, Shape)] = &[
     ("poll_min", Shape::Time),
     ("retry_delay", Shape::Time),
     ("stop_deadline", Shape::Time),
+    ("unclean_ends", Shape::Count),
     ("window", Shape::Size),
 ];
 
@@ -68,12 +78,21 @@ const OF_EXECUTOR: &[(&str, Shape)] = &[("capacity", Shape::Size)];
 const OF_COMPONENT: &[(&str, Shape)] = &[
     ("checkpoint", Shape::Mode),
     ("contexts", Shape::Texts),
+    ("dead_letter", Shape::DeadLetter),
     ("enabled", Shape::Flag),
+    ("redrive_transient", Shape::Time),
+    ("start", Shape::Start),
     ("wait_for_head", Shape::Flag),
 ];
 
-const OF_HANDLER: &[(&str, Shape)] =
-    &[("max_delay", Shape::Time), ("retry", Shape::Retry), ("retry_delay", Shape::Time)];
+const OF_HANDLER: &[(&str, Shape)] = &[
+    ("batch", Shape::Count),
+    ("linger", Shape::Time),
+    ("max_delay", Shape::Time),
+    ("retry", Shape::Retry),
+    ("retry_delay", Shape::Time),
+    ("timeout", Shape::Time),
+];
 
 /// What is wrong with a path.
 struct Unknown {
@@ -178,6 +197,16 @@ pub(super) fn bad_value(draft: &Draft<'_>, report: &mut Report) {
                     report
                         .add(entry.at, format!("`{}` has no checkpoint mode", harmless(of.def.name)))
                         .help("what a saga or an observer handles is covered only once it is settled, in every mode");
+                }
+            }
+            [_, name, _, handler, setting] if entry.means(setting, "batch") || entry.means(setting, "linger") => {
+                let mut meant = draft.handlers().filter(|(of, one)| {
+                    entry.means(name, of.def.name) && entry.means(handler, one.def.method) && one.def.batch.is_none()
+                });
+                if let Some((of, one)) = meant.next() {
+                    report
+                        .add(entry.at, format!("`{}` takes one event at a time", of.label(one)))
+                        .help("only a handler that takes a `Vec` of events, with `batch` in its attribute, has that");
                 }
             }
             _ => {}

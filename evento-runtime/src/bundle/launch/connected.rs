@@ -19,6 +19,10 @@ pub(in crate::bundle) struct Stored {
     pub(in crate::bundle) known: Vec<ConsumerId>,
     /// Live consumers whose stored position the log cannot go on from, and why.
     pub(in crate::bundle) lost: Vec<(ConsumerId, Position, String)>,
+    /// Up to where events may be gone.
+    pub(in crate::bundle) pruned: Option<Position>,
+    /// Live consumers that have not come so far, with how far they have.
+    pub(in crate::bundle) behind: Vec<(ConsumerId, Option<Position>)>,
 }
 
 impl Stored {
@@ -31,6 +35,7 @@ impl Stored {
 pub(super) const CONNECTED: &[Rule<Connected>] = &[
     fault("orphan-checkpoint", orphan_checkpoint),
     fault("history-lost", history_lost),
+    fault("history-pruned", history_pruned),
     warning("other-version", other_version),
     warning("other-context", other_context),
 ];
@@ -58,6 +63,23 @@ fn history_lost(stored: &Stored, report: &mut Report) {
                 consumer.version.saturating_add(1),
                 consumer.component,
                 consumer.version
+            ));
+    }
+}
+
+fn history_pruned(stored: &Stored, report: &mut Report) {
+    let Some(pruned) = &stored.pruned else { return };
+    for (consumer, watermark) in &stored.behind {
+        let at = stored.of_name(&consumer.component).map_or(stored.at, |(_, at)| *at);
+        let goes_on = match watermark {
+            Some(position) => format!("goes on after position {position}"),
+            None => "begins with the first event".to_owned(),
+        };
+        report
+            .add(at, format!("`{consumer}` {goes_on} of `{}`, which was pruned up to position {pruned}", stored.log))
+            .help(format!(
+                "`start = \"head\"` in its attribute begins with what comes next, from where it can be moved back to \
+                 `after:{pruned}`; what was before that is gone from this log"
             ));
     }
 }

@@ -69,6 +69,7 @@ pub(super) const PURE: &[Rule<Pure>] = &[
     warning("few-writers", store::few_writers),
     fault("wrong-database", store::wrong_database),
     fault("foreign-outbox", store::foreign_outbox),
+    fault("foreign-log", store::foreign_log),
     fault("unknown-setting", config::unknown_setting),
     fault("bad-value", config::bad_value),
     fault("bad-setting", settings::bad_setting),

@@ -71,7 +71,10 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
         let label = component.label(handler);
         if settings.retry.value < -1 {
             report
-                .add(handler.def.location, format!("`{label}` has `retry = {}`", settings.retry.value))
+                .add(
+                    at_or(&settings.retry, handler.def.location),
+                    format!("`{label}` has `retry = {}`", settings.retry.value),
+                )
                 .help("0 or more further attempts, or -1 for ever");
         }
         if settings.max_delay.value > LONGEST {
@@ -86,17 +89,23 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
             settings.timeout.as_ref().filter(|timeout| timeout.value.is_zero() || timeout.value > LONGEST)
         {
             report
-                .add(handler.def.location, format!("`{label}` cannot have a `timeout` of {:?}", timeout.value))
+                .add(
+                    at_or(timeout, handler.def.location),
+                    format!("`{label}` cannot have a `timeout` of {:?}", timeout.value),
+                )
                 .help("longer than nothing, at most a year");
         }
-        if settings.batch.as_ref().is_some_and(|batch| batch.value == 0) {
+        if let Some(batch) = settings.batch.as_ref().filter(|batch| batch.value == 0) {
             report
-                .add(handler.def.location, format!("`{label}` cannot have a `batch` of 0"))
+                .add(at_or(batch, handler.def.location), format!("`{label}` cannot have a `batch` of 0"))
                 .help("1 event or more at once");
         }
         if let Some(linger) = settings.linger.as_ref().filter(|linger| linger.value > LONGEST) {
             report
-                .add(handler.def.location, format!("`{label}` cannot have a `linger` of {:?}", linger.value))
+                .add(
+                    at_or(linger, handler.def.location),
+                    format!("`{label}` cannot have a `linger` of {:?}", linger.value),
+                )
                 .help("at most a year, and best a few milliseconds");
         }
         if settings.retry_delay.value > settings.max_delay.value {

@@ -81,6 +81,21 @@ pub(super) fn foreign_outbox(draft: &Draft<'_>, report: &mut Report) {
     }
 }
 
+pub(super) fn foreign_log(draft: &Draft<'_>, report: &mut Report) {
+    // Several are a fault of their own.
+    let [(store, _)] = draft.builder.stores.as_slice() else { return };
+    if let Some((_, origin)) = draft.builder.defaults.keep_events
+        && store.emits_elsewhere()
+    {
+        report
+            .add(
+                origin.location().unwrap_or(draft.builder.at),
+                format!("`keep_events` would prune `{}`, but checkpoints are in another store", store.describe()),
+            )
+            .help("a log is pruned where it knows how far its consumers have come; leave it to whoever owns that log");
+    }
+}
+
 pub(super) fn wrong_database(draft: &Draft<'_>, report: &mut Report) {
     // Several are a fault of their own.
     let [(store, _)] = draft.builder.stores.as_slice() else { return };

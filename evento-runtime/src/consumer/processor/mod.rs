@@ -81,6 +81,8 @@ pub struct ProcessorConfig {
     pub source: Arc<dyn EventSource>,
     /// Where settlements go.
     pub state: Arc<dyn ConsumerStateStore>,
+    /// Whether that is where events come from as well.
+    pub(crate) one_store: bool,
     /// Provided values.
     pub deps: Deps,
     /// The time.

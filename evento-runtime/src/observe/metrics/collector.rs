@@ -54,6 +54,12 @@ impl Snapshots {
         *lock(&self.lags) = lags;
     }
 
+    /// How long handlers take, if the bundle counts that.
+    pub(super) fn times(&self) -> Option<&HandlerTimes> {
+        let telemetry = self.telemetry.as_deref().map(|telemetry| telemetry as &dyn Any);
+        telemetry.and_then(|telemetry| telemetry.downcast_ref())
+    }
+
     fn seen_consumers(&self) -> Vec<SeenConsumer> {
         let (now, instant) = (SystemClock.now(), Instant::now());
         let lags = lock(&self.lags).clone();
@@ -91,8 +97,7 @@ impl Collector for Snapshots {
         write_all(&mut encoder, ASYNC, parallel, labels)?;
         write_all(&mut encoder, CONSUMERS, &consumers, labels)?;
         write_stalls(&mut encoder, &consumers, labels)?;
-        let telemetry = self.telemetry.as_deref().map(|telemetry| telemetry as &dyn Any);
-        match telemetry.and_then(|telemetry| telemetry.downcast_ref::<HandlerTimes>()) {
+        match self.times() {
             Some(times) => write_times(&mut encoder, times, &consumers, labels),
             None => Ok(()),
         }

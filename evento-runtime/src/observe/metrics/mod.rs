@@ -33,9 +33,10 @@ use prometheus_client::encoding::prometheus_text;
 use prometheus_client::registry::Registry;
 
 use self::collector::Snapshots;
-pub use self::times::HandlerTimes;
+pub use self::times::{HandlerTime, HandlerTimes};
 use crate::bundle::Running;
 use crate::engine::{ConsumerHandle, Lag};
+use crate::identity::ConsumerId;
 use crate::sync::{Mutex, lock};
 
 /// How long a scrape waits for the store.
@@ -86,6 +87,13 @@ impl Metrics {
             }
         }
         self.exposition()
+    }
+
+    /// How long the handlers of a consumer have taken in this process so far, by name; nothing where the bundle was built
+    /// without [`HandlerTimes`].
+    #[must_use]
+    pub fn handler_times(&self, consumer: &ConsumerId) -> Vec<HandlerTime> {
+        self.snapshots.times().map(|times| times.summed(consumer)).unwrap_or_default()
     }
 
     /// The same for a registry of your own: `registry.register_collector(metrics.collector())`. The figures that come

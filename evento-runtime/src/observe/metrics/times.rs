@@ -35,6 +35,45 @@ impl Times {
     }
 }
 
+/// How long the attempts of one handler took, since its process began.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HandlerTime {
+    /// `OrderView::placed`.
+    pub handler: String,
+    /// Attempts by bucket, as [`BOUNDS`](Self::BOUNDS) have them; the last one holds what is above all of them.
+    pub counts: Vec<u64>,
+    /// All together, in seconds.
+    pub seconds: f64,
+    /// Attempts that failed.
+    pub failed: u64,
+}
+
+impl HandlerTime {
+    /// Upper bounds of the buckets, in seconds.
+    pub const BOUNDS: &[f64] = &BOUNDS;
+
+    /// How many attempts there were.
+    #[must_use]
+    pub fn attempts(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The bound within which so many of a thousand attempts were. `None`: there were none, or they took longer than the
+    /// last bound.
+    #[must_use]
+    pub fn within(&self, per_mille: u64) -> Option<f64> {
+        let wanted = self.attempts().saturating_mul(per_mille).div_ceil(1_000).max(1);
+        let mut seen = 0;
+        let reached = |count: &u64| {
+            seen += count;
+            seen >= wanted
+        };
+        let bucket = self.counts.iter().position(reached)?;
+        BOUNDS.get(bucket).copied()
+    }
+}
+
 /// What an attempt came to, for the label `outcome`.
 pub(super) const OUTCOMES: [&str; 3] = ["handled", "skipped", "failed"];
 
@@ -89,6 +128,19 @@ impl HandlerTimes {
         let seen = lock(&self.seen);
         let of = seen.iter().find(|of| *of.consumer == *consumer);
         of.map(|of| of.handlers.iter().map(|(name, times)| (name.clone(), *times)).collect()).unwrap_or_default()
+    }
+
+    /// The same, whatever the attempts came to.
+    pub(super) fn summed(&self, consumer: &ConsumerId) -> Vec<HandlerTime> {
+        let sum = |(handler, outcomes): (String, [Times; OUTCOMES.len()])| {
+            let mut all = Times::default();
+            for times in &outcomes {
+                all.seconds += times.seconds;
+                all.counts.iter_mut().zip(times.counts).for_each(|(sum, count)| *sum += count);
+            }
+            HandlerTime { handler, counts: all.counts.to_vec(), seconds: all.seconds, failed: outcomes[2].count() }
+        };
+        self.of(consumer).into_iter().map(sum).collect()
     }
 
     fn note(&self, attempt: &AttemptInfo<'_>, took: Duration, outcome: usize) {
@@ -157,5 +209,25 @@ impl Telemetry for HandlerTimes {
         if let Some(beside) = &self.beside {
             beside.checkpoint_written(consumer, took, result);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_most_are_within_is_a_bound() {
+        let time = |counts: &[(usize, u64)]| {
+            let mut all = vec![0; BOUNDS.len() + 1];
+            counts.iter().for_each(|(bucket, count)| all[*bucket] = *count);
+            HandlerTime { handler: String::new(), counts: all, seconds: 0.0, failed: 0 }
+        };
+        let most = time(&[(0, 500), (3, 450), (16, 49), (17, 1)]);
+        let within = [1, 500, 501, 950, 951, 999].map(|per_mille| most.within(per_mille));
+        let bound = |at: usize| Some(BOUNDS[at]);
+        assert_eq!(within, [bound(0), bound(0), bound(3), bound(3), bound(16), bound(16)]);
+        assert_eq!((most.within(1_000), most.attempts()), (None, 1_000));
+        assert_eq!(time(&[]).within(500), None);
     }
 }

@@ -22,7 +22,8 @@ use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, OwnerId};
 use crate::source::memory::Log;
 use crate::source::{
-    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, foreign_position,
+    Append, Appended, Batch, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, Prune, Pruned,
+    foreign_position,
 };
 use crate::sync::{Mutex, lock};
 
@@ -72,6 +73,15 @@ impl Data {
     fn kept_of(&mut self, bundle: &str) -> impl Iterator<Item = &mut Kept> {
         let of_bundle = self.consumers.iter_mut().filter(move |(id, _)| &*id.bundle == bundle);
         of_bundle.filter_map(|(_, row)| row.kept.as_mut())
+    }
+}
+
+impl Data {
+    /// The consumer that has come least far. One whose positions are not numbers reads another log.
+    fn slowest(&self) -> Option<(ConsumerId, Option<Position>)> {
+        let kept = self.consumers.iter().filter_map(|(id, row)| Some((id, row.kept.as_ref()?.watermark())));
+        let ours = kept.filter(|(_, watermark)| watermark.is_none_or(|watermark| watermark.as_u64().is_some()));
+        ours.min_by_key(|(_, watermark)| *watermark).map(|(id, watermark)| (id.clone(), watermark.cloned()))
     }
 }
 
@@ -210,6 +220,10 @@ impl EventSource for MemoryStore {
         Ok(self.with(|data| data.log.validate(position)))
     }
 
+    async fn pruned(&self) -> Result<Option<Position>, StoreError> {
+        Ok(self.with(|data| data.log.pruned()))
+    }
+
     fn wake(&self) -> watch::Receiver<u64> {
         self.shared.wake.subscribe()
     }
@@ -231,5 +245,15 @@ impl EventStore for MemoryStore {
             self.shared.wake.send_modify(|count| *count = count.wrapping_add(1));
         }
         Ok(appended)
+    }
+
+    async fn prune(&self, piece: &Prune) -> Result<Pruned, StoreError> {
+        Ok(self.with(|data| {
+            let Some((consumer, bound)) = data.slowest() else {
+                return Pruned { to: data.log.pruned(), ..Pruned::default() };
+            };
+            let pruned = data.log.prune(piece, bound.as_ref());
+            Pruned { slowest: Some((consumer, bound)), ..pruned }
+        }))
     }
 }

@@ -111,6 +111,13 @@ impl ConsumerStateStore for MemoryStore {
             if lease.epoch < row.epoch {
                 return Err(fenced(lease));
             }
+            let rereads = settlement.checkpoint.as_ref().filter(|_| settlement.rereads);
+            if let (Some(checkpoint), Some(pruned)) = (rereads, data.log.pruned())
+                && checkpoint.watermark.as_ref() < Some(&pruned)
+            {
+                let detail = format!("everything up to position {pruned}");
+                return Err(StoreError::new(StoreErrorKind::Pruned, NAME).detail(detail));
+            }
             // Whatever is refused leaves nothing behind.
             if let Some(kept) = &row.kept {
                 kept.sagas.check(&settlement.sagas)?;
@@ -264,6 +271,11 @@ impl ConsumerLock for MemoryStore {
 }
 
 impl Kept {
+    /// How far its consumer has come.
+    pub(super) fn watermark(&self) -> Option<&Position> {
+        self.checkpoint.as_ref().and_then(|(_, checkpoint)| checkpoint.watermark.as_ref())
+    }
+
     fn note_attempts(&mut self, mark: Option<OwnershipMark>, forget: bool, attempts: Vec<RecordedAttempt>) {
         match mark {
             Some(OwnershipMark::Begins) => self.begun = self.begun.saturating_add(1),

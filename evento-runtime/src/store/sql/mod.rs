@@ -17,6 +17,7 @@ pub(crate) mod mysql;
 pub(crate) mod names;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
+pub(crate) mod prune;
 pub(crate) mod saga;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) mod server;

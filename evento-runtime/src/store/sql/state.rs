@@ -3,7 +3,7 @@
 use super::consumer::{Named, version_values};
 use super::session::{Row, Session, Value};
 use super::statements::Statements;
-use super::{attempt, claim, completion, dead_letter, history, saga, timer};
+use super::{attempt, claim, completion, dead_letter, history, prune, saga, timer};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Timestamp;
 use crate::identity::{ConsumerId, Epoch};
@@ -65,6 +65,9 @@ pub(crate) async fn settle(
 ) -> Result<Vec<PreparedEvent>, StoreError> {
     let id = Value::Int(consumer);
     fence(session, sql, consumer, lease).await?;
+    if let Some(checkpoint) = settlement.checkpoint.as_ref().filter(|_| settlement.rereads) {
+        prune::check_rereads(session, sql, checkpoint).await?;
+    }
     for letter in &settlement.dead_letters {
         dead_letter::put(session, sql, consumer, letter).await?;
     }

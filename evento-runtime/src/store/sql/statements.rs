@@ -1,5 +1,7 @@
 //! What a dialect has to say. Placeholders stand in textual order and are bound in that order.
 
+use super::prune::PruneStatements;
+
 /// One statement for several rows at once, for each of these numbers of rows, the largest first, the last one 1.
 pub(crate) type Chunked = [(usize, &'static str); 4];
 
@@ -94,6 +96,7 @@ pub(crate) struct Statements {
     pub(crate) completions: CompletionStatements,
     pub(crate) admin: AdminStatements,
     pub(crate) attempts: AttemptStatements,
+    pub(crate) prune: PruneStatements,
 }
 
 /// The statements about what later events of a key queue behind.

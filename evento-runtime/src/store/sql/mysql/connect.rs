@@ -9,11 +9,12 @@ use crate::store::sql::server::{Server, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../../../migrations/mysql/0001_core.sql"),
     include_str!("../../../../migrations/mysql/0002_admin.sql"),
     include_str!("../../../../migrations/mysql/0003_parked.sql"),
     include_str!("../../../../migrations/mysql/0004_attempt.sql"),
+    include_str!("../../../../migrations/mysql/0005_pruned.sql"),
 ];
 
 /// Several instances may start at once: one of them makes the tables, the others wait here.

@@ -10,11 +10,12 @@ use crate::store::sql::server::{Server as _, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../../../migrations/postgres/0001_core.sql"),
     include_str!("../../../../migrations/postgres/0002_admin.sql"),
     include_str!("../../../../migrations/postgres/0003_parked.sql"),
     include_str!("../../../../migrations/postgres/0004_attempt.sql"),
+    include_str!("../../../../migrations/postgres/0005_pruned.sql"),
 ];
 
 /// The oldest server with everything that is used.

@@ -1,5 +1,6 @@
 //! The dialect of PostgreSQL.
 
+use crate::store::sql::prune::{PruneStatements, gone};
 use crate::store::sql::server::ServerStatements;
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
@@ -342,6 +343,18 @@ pub(crate) static SQL: Statements = Statements {
         list: concat!("SELECT position, attempts FROM @attempt WHERE consumer = ", consumer!(), " ORDER BY position"),
         forget: concat!("DELETE FROM @attempt WHERE consumer IN ", of_version!()),
         forget_begun: concat!("DELETE FROM @ownership WHERE consumer IN ", of_version!()),
+    },
+    prune: PruneStatements {
+        mark: "SELECT value FROM @meta WHERE name = 'pruned'",
+        hold: "SELECT value FROM @meta WHERE name = 'pruned' FOR UPDATE",
+        share: "SELECT value FROM @meta WHERE name = 'pruned' FOR SHARE",
+        put_mark: "UPDATE @meta SET value = ? WHERE name = 'pruned'",
+        watermarks: "SELECT k.bundle, k.component, k.version, k.context, c.watermark FROM @checkpoint AS c \
+             JOIN @consumer AS k ON k.id = c.consumer ORDER BY k.id",
+        page: "SELECT position, recorded_at FROM @event WHERE position > ? AND position <= ? \
+             AND position < (SELECT max(position) FROM @event) ORDER BY position LIMIT ?",
+        count: concat!("SELECT count(*) FROM (", gone!("@event", "key"), ") AS gone"),
+        delete: concat!("DELETE FROM @event WHERE position IN (", gone!("@event", "key"), ")"),
     },
 };
 

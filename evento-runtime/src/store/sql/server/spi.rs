@@ -16,11 +16,11 @@ use crate::source::sql::known::emitting;
 use crate::source::sql::{number_of, position_of};
 use crate::source::{
     Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, Held, LogId, PositionCheck,
-    foreign_position,
+    Prune, Pruned, foreign_position,
 };
 use crate::store::LetterFilter;
 use crate::store::sql::statements::Statements;
-use crate::store::sql::{admin, attempt, browse, consumer, dead_letter, state};
+use crate::store::sql::{admin, attempt, browse, consumer, dead_letter, prune, state};
 use crate::store::{
     CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, ParkedRow, RecordedAttempt,
     Settlement, StoredDeadLetter,
@@ -116,6 +116,14 @@ impl<S: Server> EventSource for Spi<S> {
         Ok(PositionCheck::of_number(position, position_of(S::last(&self.0).await?).as_ref()))
     }
 
+    async fn pruned(&self) -> Result<Option<Position>, StoreError> {
+        self.0.check_open()?;
+        let read = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move { prune::mark(&mut *server.session(connection), server.sql().prune.share).await })
+        });
+        Ok(position_of(read.await?))
+    }
+
     fn held(&self) -> Option<Held> {
         self.0.server.held()
     }
@@ -140,6 +148,15 @@ impl<S: Server> EventStore for Spi<S> {
         let inner = Arc::clone(&self.0);
         // Whoever stops waiting does not keep others from being told.
         self.0.background.run(async move { S::append(&inner, batch).await }).await
+    }
+
+    async fn prune(&self, piece: &Prune) -> Result<Pruned, StoreError> {
+        self.0.check_open()?;
+        let piece = piece.clone();
+        let work = self.0.writers.run(Wrap::Transaction, move |server, connection| {
+            Box::pin(async move { prune::prune(&mut *server.session(connection), server.sql(), &piece).await })
+        });
+        work.await
     }
 }
 

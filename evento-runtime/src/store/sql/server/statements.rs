@@ -1,6 +1,7 @@
 //! The statements that only servers need, and the rendering of all of them.
 
 use crate::store::sql::names::Names;
+use crate::store::sql::prune::PruneStatements;
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, Chunked, ClaimStatements, CompletionStatements, ParkedStatements,
     SagaStatements, Statements, TimerStatements,
@@ -141,6 +142,16 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             list: one(sql.attempts.list),
             forget: one(sql.attempts.forget),
             forget_begun: one(sql.attempts.forget_begun),
+        },
+        prune: PruneStatements {
+            mark: one(sql.prune.mark),
+            hold: one(sql.prune.hold),
+            share: one(sql.prune.share),
+            put_mark: one(sql.prune.put_mark),
+            watermarks: one(sql.prune.watermarks),
+            page: one(sql.prune.page),
+            count: one(sql.prune.count),
+            delete: one(sql.prune.delete),
         },
     }))
 }

@@ -15,11 +15,12 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::store::sql::session::Session as _;
 
 /// One file per step, applied in this order; never changed once released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../../../migrations/sqlite/0001_core.sql"),
     include_str!("../../../../migrations/sqlite/0002_admin.sql"),
     include_str!("../../../../migrations/sqlite/0003_parked.sql"),
     include_str!("../../../../migrations/sqlite/0004_attempt.sql"),
+    include_str!("../../../../migrations/sqlite/0005_pruned.sql"),
 ];
 
 /// The WAL switch is waited for at least so long: many processes may open a new file at once.

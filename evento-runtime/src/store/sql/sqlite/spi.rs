@@ -20,10 +20,10 @@ use crate::source::Expected;
 use crate::source::sql::known::emitting;
 use crate::source::sql::{append::append, number_of, position_of, sqlite as log};
 use crate::source::{
-    Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck,
-    foreign_position,
+    Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, Prune,
+    Pruned, foreign_position,
 };
-use crate::store::sql::{admin, attempt, browse, consumer, dead_letter, lock, state};
+use crate::store::sql::{admin, attempt, browse, consumer, dead_letter, lock, prune, state};
 use crate::store::{
     CloseStore, ConsumerLock, ConsumerState, ConsumerStateStore, DeadEventQueue, Lease, LetterFilter, ParkedRow,
     RecordedAttempt, Settlement, Store, StoreConfig, StoredDeadLetter,
@@ -133,6 +133,13 @@ impl EventSource for SqliteStore {
         Ok(PositionCheck::of_number(position, self.head().await?.as_ref()))
     }
 
+    async fn pruned(&self) -> Result<Option<Position>, StoreError> {
+        // Writes follow one another: what is read after a write of one's own is what was there then, or later.
+        let read =
+            self.inner.readers.read(|session| Box::pin(async move { prune::mark(session, SQL.prune.share).await }));
+        Ok(position_of(read.await?))
+    }
+
     fn wake(&self) -> watch::Receiver<u64> {
         self.inner.shared.wake.subscribe()
     }
@@ -166,6 +173,22 @@ impl EventStore for SqliteStore {
                 }
             },
         );
+        work.await
+    }
+
+    async fn prune(&self, piece: &Prune) -> Result<Pruned, StoreError> {
+        self.inner.check_open()?;
+        let piece = piece.clone();
+        if piece.dry {
+            let read = self
+                .inner
+                .readers
+                .read(move |session| Box::pin(async move { prune::prune(session, &SQL, &piece).await }));
+            return read.await;
+        }
+        let work = group::write(&self.inner.shared, move |session| {
+            Box::pin(async move { prune::prune(session, &SQL, &piece).await })
+        });
         work.await
     }
 }

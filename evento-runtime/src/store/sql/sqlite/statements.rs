@@ -1,6 +1,7 @@
 //! The dialect of SQLite.
 
 use crate::source::sql::append::Appending;
+use crate::store::sql::prune::{PruneStatements, gone};
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
     Statements, TimerStatements, chunked,
@@ -377,6 +378,18 @@ pub(crate) static SQL: Statements = Statements {
         ),
         forget: concat!("DELETE FROM evento_attempt WHERE consumer IN ", of_version!()),
         forget_begun: concat!("DELETE FROM evento_ownership WHERE consumer IN ", of_version!()),
+    },
+    prune: PruneStatements {
+        mark: "SELECT value FROM evento_meta WHERE name = 'pruned'",
+        hold: "SELECT value FROM evento_meta WHERE name = 'pruned'",
+        share: "SELECT value FROM evento_meta WHERE name = 'pruned'",
+        put_mark: "UPDATE evento_meta SET value = ? WHERE name = 'pruned'",
+        watermarks: "SELECT k.bundle, k.component, k.version, k.context, c.watermark FROM evento_checkpoint AS c \
+             JOIN evento_consumer AS k ON k.id = c.consumer ORDER BY k.id",
+        page: "SELECT position, recorded_at FROM evento_event WHERE position > ? AND position <= ? \
+             AND position < (SELECT max(position) FROM evento_event) ORDER BY position LIMIT ?",
+        count: concat!("SELECT count(*) FROM (", gone!("evento_event", "key"), ") AS gone"),
+        delete: concat!("DELETE FROM evento_event WHERE position IN (", gone!("evento_event", "key"), ")"),
     },
 };
 

@@ -1,0 +1,2 @@
+-- Up to which position events may be gone from the log. Whoever prunes holds the row until the commit.
+INSERT INTO @meta (name, value) VALUES ('pruned', '0');
