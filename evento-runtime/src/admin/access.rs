@@ -1,4 +1,4 @@
-//! Who may see and who may act: an explicit choice, without which there is no router.
+//! Who may see, who may act, and who may see what is hidden: an explicit choice, without which there is no router.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -25,15 +25,22 @@ pub(super) const COOKIE_NAME: &str = "evento_admin";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Rights {
-    /// Pause, resume, seek, skip, and everything about dead letters that changes something.
+    /// Pause, resume, seek, skip, prune, and everything about dead letters that changes something.
     pub act: bool,
+    /// See the values of fields marked `#[event(sensitive)]`, one event at a time, each noted in the audit. Without it
+    /// they are dots everywhere.
+    pub reveal: bool,
 }
 
 impl Rights {
     /// Looking, and nothing else.
-    pub const READ: Self = Self { act: false };
+    pub const READ: Self = Self { act: false, reveal: false };
     /// Looking and acting.
-    pub const ACT: Self = Self { act: true };
+    pub const ACT: Self = Self { act: true, reveal: false };
+    /// Looking, and seeing what is hidden.
+    pub const REVEAL: Self = Self { act: false, reveal: true };
+    /// Everything.
+    pub const ALL: Self = Self { act: true, reveal: true };
 }
 
 /// Who has sent a request. Under [`Access::layer`] your layer puts it into the extensions of the request.
@@ -63,9 +70,12 @@ pub enum TokenError {
     /// It would not fit into a header.
     #[error("a token has visible ASCII characters only, without `;`, `,`, `\"` and `\\`")]
     Unfit,
-    /// Whoever may look could act.
-    #[error("the tokens for reading and for acting are the same; give two, so that each right is one of its own")]
+    /// One token would give two rights.
+    #[error("two of the tokens are the same; give different ones, so that each right is one of its own")]
     Same,
+    /// A token was given to an access that is not decided by tokens.
+    #[error("nobody comes with a token here: begin with `Access::token`, or see `Access::loopback_revealing`")]
+    NoTokens,
 }
 
 /// Who may use the router. Made by one of three functions; there is no default.
@@ -79,8 +89,8 @@ pub struct Access {
 /// How a request is judged.
 #[derive(Clone)]
 pub(super) enum Rule {
-    Loopback,
-    Token { read: Arc<str>, act: Arc<str> },
+    Loopback { rights: Rights },
+    Token { read: Arc<str>, act: Arc<str>, reveal: Option<Arc<str>> },
     Layer,
 }
 
@@ -96,31 +106,47 @@ pub(super) enum Denied {
 impl Access {
     /// Everybody on this machine may look and act, nobody else. The server has to be served with
     /// `into_make_service_with_connect_info::<SocketAddr>()`: without the address of the other side every request is
-    /// refused, and so is one that a proxy has passed on.
+    /// refused, and so is one that a proxy has passed on. Nobody sees what is hidden.
     pub const fn loopback_only() -> Self {
-        Self { rule: Rule::Loopback, around: None }
+        Self { rule: Rule::Loopback { rights: Rights::ACT }, around: None }
     }
 
-    /// Whoever has the token `read` may look, whoever has `act` may look and act. A token comes in a header,
-    /// `Authorization: Bearer …`, or in the cookie that the page sets once somebody has typed it in; never in a URL.
-    /// Serve it by TLS where the way to it is not your own.
+    /// As [`loopback_only`](Self::loopback_only), and everybody on this machine may see what is hidden as well.
+    pub const fn loopback_revealing() -> Self {
+        Self { rule: Rule::Loopback { rights: Rights::ALL }, around: None }
+    }
+
+    /// Whoever has the token `read` may look, whoever has `act` may look and act. Nobody sees what is hidden, unless a
+    /// third one is added by [`reveal_token`](Self::reveal_token). A token comes in a header, `Authorization: Bearer …`,
+    /// or in the cookie that the page sets once somebody has typed it in; never in a URL. Serve it by TLS where the way
+    /// to it is not your own.
     ///
     /// # Errors
     /// [`TokenError`]: one protects nothing.
     pub fn token(read: impl Into<String>, act: impl Into<String>) -> Result<Self, TokenError> {
         let (read, act) = (read.into(), act.into());
-        for token in [&read, &act] {
-            if token.len() < SHORTEST_TOKEN {
-                return Err(TokenError::TooShort);
-            }
-            if !token.bytes().all(|byte| byte.is_ascii_graphic() && !b";,\"\\".contains(&byte)) {
-                return Err(TokenError::Unfit);
-            }
-        }
+        check(&read)?;
+        check(&act)?;
         if read == act {
             return Err(TokenError::Same);
         }
-        Ok(Self { rule: Rule::Token { read: read.into(), act: act.into() }, around: None })
+        Ok(Self { rule: Rule::Token { read: read.into(), act: act.into(), reveal: None }, around: None })
+    }
+
+    /// Adds a third token: whoever has it may look, and see what is hidden. It is for people who need that now and then,
+    /// and each time is noted in the audit.
+    ///
+    /// # Errors
+    /// [`TokenError`]: it protects nothing, or there are no tokens that it could be added to.
+    pub fn reveal_token(mut self, token: impl Into<String>) -> Result<Self, TokenError> {
+        let token = token.into();
+        check(&token)?;
+        let Rule::Token { read, act, reveal } = &mut self.rule else { return Err(TokenError::NoTokens) };
+        if *token == **read || *token == **act {
+            return Err(TokenError::Same);
+        }
+        *reveal = Some(token.into());
+        Ok(self)
     }
 
     /// Your own tower layer decides: it answers what it refuses, and puts a [`Caller`] into the extensions of what it
@@ -145,11 +171,21 @@ impl Access {
     }
 }
 
+/// Whether a token can be one.
+fn check(token: &str) -> Result<(), TokenError> {
+    if token.len() < SHORTEST_TOKEN {
+        return Err(TokenError::TooShort);
+    }
+    let fits = token.bytes().all(|byte| byte.is_ascii_graphic() && !b";,\"\\".contains(&byte));
+    if fits { Ok(()) } else { Err(TokenError::Unfit) }
+}
+
 impl fmt::Debug for Access {
     /// Never the tokens.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.rule {
-            Rule::Loopback => "Access::loopback_only()",
+            Rule::Loopback { rights } if rights.reveal => "Access::loopback_revealing()",
+            Rule::Loopback { .. } => "Access::loopback_only()",
             Rule::Token { .. } => "Access::token(..)",
             Rule::Layer => "Access::layer(..)",
         })
@@ -160,7 +196,7 @@ impl Rule {
     /// Who has sent it.
     pub(super) fn caller(&self, request: &Parts) -> Result<Caller, Denied> {
         match self {
-            Self::Loopback => local(request),
+            Self::Loopback { rights } => local(request, *rights),
             Self::Layer => {
                 let caller = request.extensions.get::<Caller>().cloned();
                 caller.ok_or(Denied::Unknown("the layer in front of this page did not say who the request is from"))
@@ -175,12 +211,13 @@ impl Rule {
 
     /// Who has this token. Takes as long whichever it is.
     pub(super) fn of_token(&self, token: &str) -> Option<Caller> {
-        let Self::Token { read, act } = self else { return None };
+        let Self::Token { read, act, reveal } = self else { return None };
         let same = |known: &str| bool::from(known.as_bytes().ct_eq(token.as_bytes()));
-        match (same(read), same(act)) {
-            (_, true) => Some(Caller::new("token (act)", Rights::ACT)),
-            (true, false) => Some(Caller::new("token (read)", Rights::READ)),
-            (false, false) => None,
+        match (same(read), same(act), same(reveal.as_deref().unwrap_or_default())) {
+            (_, true, _) => Some(Caller::new("token (act)", Rights::ACT)),
+            (_, _, true) if reveal.is_some() => Some(Caller::new("token (reveal)", Rights::REVEAL)),
+            (true, ..) => Some(Caller::new("token (read)", Rights::READ)),
+            _ => None,
         }
     }
 }
@@ -190,7 +227,7 @@ pub(super) fn peer(request: &Parts) -> Option<SocketAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| *address)
 }
 
-fn local(request: &Parts) -> Result<Caller, Denied> {
+fn local(request: &Parts, rights: Rights) -> Result<Caller, Denied> {
     let Some(address) = peer(request) else {
         return Err(Denied::Forbidden(
             "the address of the other side is not known: serve with `into_make_service_with_connect_info`",
@@ -211,7 +248,7 @@ fn local(request: &Parts) -> Result<Caller, Denied> {
     if !host.is_some_and(is_local_host) {
         return Err(Denied::Forbidden("the request names another host than this machine's own"));
     }
-    Ok(Caller::new("this machine", Rights::ACT))
+    Ok(Caller::new("this machine", rights))
 }
 
 /// `localhost:8080`, `127.0.0.1`, `[::1]:80`.
@@ -252,6 +289,22 @@ mod tests {
             assert_eq!(Access::token(format!("{a}{unfit}"), &b).err(), Some(TokenError::Unfit), "{unfit:?}");
         }
         assert!(!format!("{:?}", Access::token(&a, &b)).contains(&a));
+        let c = "c".repeat(16);
+        let revealing = |token: &str| Access::token(&a, &b).unwrap().reveal_token(token);
+        assert!(revealing(&c).is_ok());
+        assert_eq!(revealing(&a).err(), Some(TokenError::Same));
+        assert_eq!(revealing(&b).err(), Some(TokenError::Same));
+        assert_eq!(revealing("").err(), Some(TokenError::TooShort));
+        assert_eq!(Access::loopback_only().reveal_token(&c).err(), Some(TokenError::NoTokens));
+    }
+
+    #[test]
+    fn nobody_comes_with_a_token_that_there_is_not() {
+        let (a, b) = ("a".repeat(16), "b".repeat(16));
+        let rule = Access::token(&a, &b).unwrap().rule;
+        assert_eq!(rule.of_token(""), None);
+        assert_eq!(rule.of_token(&a).map(|caller| caller.rights), Some(Rights::READ));
+        assert_eq!(rule.of_token(&b).map(|caller| caller.rights), Some(Rights::ACT));
     }
 
     #[test]

@@ -57,8 +57,14 @@ fn judge(guard: &Guard, parts: &mut Parts) -> Result<(), Fault> {
         Denied::Unknown(why) => Fault::unauthorized(why),
         Denied::Forbidden(why) => Fault::forbidden(why),
     })?;
-    if guard.right == Right::Act && !caller.rights.act {
-        return Err(Fault::forbidden("reading is allowed, acting is not: use the token for acting"));
+    match guard.right {
+        Right::Act if !caller.rights.act => {
+            return Err(Fault::forbidden("reading is allowed, acting is not: use the token for acting"));
+        }
+        Right::Reveal if !caller.rights.reveal => {
+            return Err(Fault::forbidden("hidden values are shown to those only who have the right to reveal them"));
+        }
+        _ => {}
     }
     // What no header of its own proves comes from a browser, which says from which page.
     let by_cookie = guard.shared.by_cookie() && bearer(parts).is_none();

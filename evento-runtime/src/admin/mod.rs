@@ -15,9 +15,13 @@
 //!
 //! # Who may
 //!
-//! There is no router without an [`Access`]. Reading and acting are two rights. What changes something is a `POST`, is
-//! refused when a browser says that another site's page has sent it, and is written to the audit before it is done:
-//! who, when, from where, what, and then what became of it.
+//! There is no router without an [`Access`]. Reading, acting, and seeing what is hidden are three rights. What changes
+//! something is a `POST`, is refused when a browser says that another site's page has sent it, and is written to the
+//! audit before it is done: who, when, from where, what, and then what became of it.
+//!
+//! Fields marked `#[event(sensitive)]` are dots on pages, in answers and in downloads, as far as the bundle has a handler
+//! for the event. Whoever may [reveal](Rights::reveal) them asks for one event at a time, and the audit keeps who has
+//! seen which.
 //!
 //! # What is carried out where
 //!

@@ -24,6 +24,8 @@ pub enum Right {
     Read,
     /// To act.
     Act,
+    /// To see what is hidden.
+    Reveal,
 }
 
 /// A route, as the router has it.
@@ -122,6 +124,12 @@ pub(super) fn entries() -> Vec<Entry> {
         get(api::events::payload),
         "The payload of an event, byte for byte; with dots for sensitive fields.",
     );
+    read(
+        "/api/log/prunable",
+        &["before"],
+        get(api::prune::prunable),
+        "How many events that were recorded before a time every consumer has settled.",
+    );
     read("/api/audit", &PAGE, get(api::audit), "Who did what, latest first.");
     read("/api/commands/{id}", &[], get(api::command), "What became of a command.");
     read("/api/live", &[], get(live::stream), "The overview each second, as server-sent events.");
@@ -150,6 +158,7 @@ pub(super) fn entries() -> Vec<Entry> {
     read("/instances", &[], get(page::instances), "Page: instances.");
     read("/events", &EVENTS, get(page::events::list), "Page: the log.");
     read("/events/{position}", &[], get(page::events::one), "Page: one event.");
+    read("/prune", &["before", "outcome"], get(page::prune::form), "Page: what of the log nobody needs any more.");
     read("/audit", &PAGE, get(page::audit), "Page: who did what.");
     let mut act = |path, takes, answer, about| add(Method::POST, path, Right::Act, takes, answer, about);
     act("/api/consumers/{component}/{version}/{context}/pause", &[], post(api::act::pause), "Begins nothing more.");
@@ -184,7 +193,31 @@ pub(super) fn entries() -> Vec<Entry> {
         post(api::act::purge),
         "Deletes the rows of dead letters that were resolved before a time.",
     );
+    act(
+        "/api/log/prune",
+        &["before"],
+        post(api::prune::prune),
+        "Takes events out that were recorded before a time and that every consumer has settled.",
+    );
+    act("/prune", &["before"], post(page::prune::act), "Page: takes them out.");
     act("/consumers/{component}/{version}/{context}/act", &[], post(page::act), "Page: the buttons.");
+    let mut reveal = |path, answer, about| add(Method::POST, path, Right::Reveal, &[], answer, about);
+    reveal(
+        "/api/events/{position}/reveal",
+        post(api::reveal::event),
+        "One event with the values of its sensitive fields; noted in the audit.",
+    );
+    reveal(
+        "/api/consumers/{component}/{version}/{context}/letters/{position}/reveal",
+        post(api::reveal::letter),
+        "One dead letter with the values of its sensitive fields; noted in the audit.",
+    );
+    reveal("/events/{position}/reveal", post(page::events::revealed), "Page: one event with what is hidden.");
+    reveal(
+        "/consumers/{component}/{version}/{context}/letters/{position}/reveal",
+        post(page::letters::revealed),
+        "Page: one dead letter with what is hidden.",
+    );
     let mut open = |method, path, takes, answer, about| add(method, path, Right::Open, takes, answer, about);
     open(Method::GET, "/login", &[], get(page::login::form), "Page: asks for a token.");
     open(Method::POST, "/login", &["token"], post(page::login::enter), "Keeps a token in a cookie.");

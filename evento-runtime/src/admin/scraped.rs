@@ -1,7 +1,9 @@
 //! Metrics, where they are built in.
 
+use super::view::TimesView;
 use crate::bundle::Running;
-use crate::observe::metrics::Metrics;
+use crate::identity::ConsumerId;
+use crate::observe::metrics::{HandlerTime, Metrics};
 
 /// What a scrape is answered with.
 pub(super) struct Scraped(Metrics);
@@ -9,6 +11,20 @@ pub(super) struct Scraped(Metrics);
 impl Scraped {
     pub(super) fn of(running: &Running) -> Self {
         Self(running.metrics())
+    }
+
+    /// How long the handlers of a consumer take here.
+    pub(super) fn times(&self, consumer: &ConsumerId) -> Vec<TimesView> {
+        let view = |time: &HandlerTime| TimesView {
+            handler: time.handler.clone(),
+            attempts: time.attempts(),
+            failed: time.failed,
+            seconds: time.seconds,
+            counts: time.counts.clone(),
+            bounds: HandlerTime::BOUNDS,
+            within: [500, 950, 990].map(|per_mille| time.within(per_mille)),
+        };
+        self.0.handler_times(consumer).iter().map(view).collect()
     }
 
     /// The text, and what it is.

@@ -135,6 +135,22 @@ impl Shared {
 
     /// Notes what somebody is about to do. Nothing is done that could not be noted.
     pub(super) async fn begin(&self, who: &Who, action: &str, target: String, detail: String) -> Result<Uuid, Fault> {
+        self.note(who, action, target, detail, "").await
+    }
+
+    /// Notes what cannot fail any more.
+    pub(super) async fn noted(
+        &self,
+        who: &Who,
+        action: &str,
+        target: String,
+        detail: String,
+        result: &str,
+    ) -> Result<(), Fault> {
+        self.note(who, action, target, detail, result).await.map(drop)
+    }
+
+    async fn note(&self, who: &Who, action: &str, target: String, detail: String, result: &str) -> Result<Uuid, Fault> {
         let row = AuditRow {
             id: Uuid::now_v7(),
             bundle: self.bundle.clone(),
@@ -144,7 +160,7 @@ impl Shared {
             action: action.to_owned(),
             target,
             detail,
-            result: String::new(),
+            result: result.to_owned(),
         };
         tracing::info!(bundle = row.bundle, who = row.who, origin = row.origin, action, target = row.target, "asked");
         self.store.stores.admin.note(&row).await?;

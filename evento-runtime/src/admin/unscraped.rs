@@ -1,6 +1,8 @@
 //! Metrics, where they are not built in.
 
+use super::view::TimesView;
 use crate::bundle::Running;
+use crate::identity::ConsumerId;
 
 /// What a scrape is answered with.
 pub(super) struct Scraped;
@@ -8,6 +10,11 @@ pub(super) struct Scraped;
 impl Scraped {
     pub(super) const fn of(_: &Running) -> Self {
         Self
+    }
+
+    /// Nobody counts that.
+    pub(super) const fn times(&self, _: &ConsumerId) -> Vec<TimesView> {
+        Vec::new()
     }
 
     /// Nothing.

@@ -5,7 +5,7 @@ use evento_runtime::store::{MemoryStore, Sqlite};
 use evento_tests::eventually;
 use serde_json::{Value, json};
 
-use crate::shop::{COUNT, Client, Healed, VIEW, append, event, settled, started, stop};
+use crate::shop::{COUNT, Client, Count, Healed, VIEW, append, event, settled, started, stop};
 
 async fn letters(client: &Client, query: &str) -> Vec<String> {
     let page = client.ask(&format!("/api/consumers/{VIEW}/letters{query}")).await;
@@ -205,4 +205,100 @@ async fn buttons_act() {
     assert_eq!(made_up.status, StatusCode::OK);
     assert!(!made_up.text().contains("class=\"outcome\""));
     stop(running).await;
+}
+
+/// Counted by whoever looks, taken out by whoever acts, told by the page and the audit.
+#[tokio::test]
+async fn the_log_is_pruned() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = started(Sqlite::file(folder.path().join("orders.db")), &Healed::default()).await;
+    let client = Client::local(&running);
+    let last = append(&running, (0..9).map(|n| event("Placed", format!("{n}"))).collect()).await;
+    settled(&running, &last).await;
+    // A checkpoint is stored a moment after.
+    let prunable = async |before: &str| client.ask(&format!("/api/log/prunable?before={before}")).await;
+    for _ in 0..600 {
+        if prunable("2200-01-01").await["events"] == 8 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let counted = prunable("2200-01-01").await;
+    assert_eq!((&counted["events"], &counted["to"], &counted["more"]), (&json!(8), &json!("8"), &json!(false)));
+    assert_eq!(counted["slowest"]["last_settled"], "9");
+    assert_eq!(prunable("2020-01-01").await["events"], 0);
+    assert_eq!(client.get("/api/log/prunable?before=soon").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(client.act("/api/log/prune", json!({})).await.status, StatusCode::BAD_REQUEST);
+    let page = client.get("/prune?before=2200-01-01").await.text();
+    assert!(page.contains("<dd>8</dd>") && page.contains("yes, take them out"), "{page}");
+    let none = client.act("/api/log/prune", json!({ "before": "2020-01-01" })).await.json();
+    assert_eq!((&none["events"], &none["to"]), (&json!(0), &Value::Null));
+    let pressed = client.press("/prune", "before=2200-01-01").await;
+    assert_eq!(pressed.status, StatusCode::SEE_OTHER, "{}", pressed.text());
+    let told = client.get(pressed.headers["location"].to_str().unwrap()).await.text();
+    assert!(told.contains("prune of the log: done: 8 events, up to position 8"), "{told}");
+    let left = client.ask("/api/events").await;
+    assert_eq!(left["events"].as_array().unwrap().len(), 1);
+    let audit = client.ask("/api/audit?limit=1").await;
+    assert_eq!(audit["audit"][0]["detail"], "{\"before\":\"2200-01-01T00:00:00.000000Z\"}");
+    let seek = client.act(&format!("/api/consumers/{COUNT}/seek"), json!({ "to": "start", "keep": true })).await;
+    assert_eq!(seek.status, StatusCode::CONFLICT);
+    assert!(seek.text().contains("after:8"), "{}", seek.text());
+    stop(running).await;
+}
+
+mod newer {
+    use evento_runtime::RawEvent;
+    use evento_runtime::prelude::*;
+
+    /// The next version of what the others run.
+    #[derive(Default)]
+    pub(super) struct View;
+
+    #[projector(version = 2)]
+    impl View {
+        #[event_handler]
+        async fn seen(&self, _event: RawEvent) {}
+    }
+}
+
+/// In the middle of an update: an instance that has no component of a consumer any more steers it all the same.
+#[tokio::test]
+async fn what_another_version_runs_is_steered_from_here() {
+    let (store, healed) = (MemoryStore::new(), Healed::default());
+    let old = started(store.clone(), &healed).await;
+    let last = append(&old, (0..5).map(|n| event("Placed", format!("bad {n}"))).collect()).await;
+    settled(&old, &last).await;
+    let new = evento_runtime::Bundle::builder("orders").register::<newer::View>().register::<Count>().store(store);
+    let new = new.build().unwrap().start().await.unwrap();
+    let client = Client::local(&new);
+    let consumer = client.ask(&format!("/api/consumers/{VIEW}")).await;
+    assert_eq!((&consumer["kind"], &consumer["here"]), (&Value::Null, &json!(false)));
+    let act = async |action: &str, body: Value| client.act(&format!("/api/consumers/{VIEW}/{action}"), body).await;
+    assert_eq!(act("pause", json!({})).await.json()["result"], "done");
+    let is_paused = || old.status().iter().any(|one| one.reason.as_ref().is_some_and(|it| it.to_string() == "paused"));
+    eventually("the owner stands", is_paused).await;
+    assert_eq!(act("resume", json!({})).await.json()["result"], "done");
+    eventually("the owner goes on", || !is_paused()).await;
+    assert_eq!(act("discard", json!({ "position": 1 })).await.json()["letters"], 1);
+    healed.heal();
+    assert_eq!(act("redrive", json!({ "all": true })).await.json()["letters"], 4);
+    for _ in 0..600 {
+        if letters(&client, "").await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(letters(&client, "").await, [""; 0]);
+    assert_eq!(act("purge", json!({ "before": "2200-01-01" })).await.json()["letters"], 5);
+    let skip = act("skip", json!({ "position": 3 })).await;
+    assert_eq!((skip.status, &skip.json()["error"]), (StatusCode::CONFLICT, &json!("refused")));
+    let seek = act("seek", json!({ "to": "after:2", "keep": true })).await;
+    assert_eq!((seek.status, &seek.json()["result"]), (StatusCode::OK, &json!("done")), "{}", seek.text());
+    eventually("handled again by the owner", || old.status().iter().any(|one| one.counters.settled >= 8)).await;
+    // The pages have the buttons as well.
+    assert!(client.get("/consumers/View/1/%2A").await.text().contains("value=\"pause\""));
+    assert!(client.get("/consumers/View/1/%2A/letters").await.text().contains("value=\"purge\""));
+    stop(new).await;
+    stop(old).await;
 }

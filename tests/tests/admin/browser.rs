@@ -159,7 +159,7 @@ async fn people_see_and_act() {
         let (one, two) = (driver.open(1_200), driver.open(360));
         // Charts are drawn, and what happens is seen without a reload.
         one.go(&root);
-        one.eventually("document.querySelectorAll('figure.drawn').length === 2");
+        one.eventually("document.querySelectorAll('figure.drawn').length === 3");
         let settled = "tr[data-consumer='orders/View v1'] [data-field=last_settled]";
         assert_eq!(one.text(settled), "3");
         let more = store.append(None::<String>, evento_runtime::Expected::Any, [event("Placed", "4")]);

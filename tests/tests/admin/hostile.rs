@@ -42,10 +42,10 @@ fn events() -> Vec<NewEvent> {
 
 /// The elements and attributes of our pages: everything else came out of a stored text.
 const ELEMENTS: &str = " !DOCTYPE html head meta title link script body a header p nav form button main h1 h2 div section \
-    table thead tbody tr th td span b dl dt dd figure figcaption pre code label input select option ";
+    table thead tbody tr th td span b dl dt dd figure figcaption pre code label input select option svg rect ";
 const ATTRIBUTES: &str = " html lang charset name content rel href src defer data-live class aria-label aria-current method \
     action type id role tabindex scope data-consumer data-field data-chart data-total data-executor value required \
-    autocomplete placeholder selected download ";
+    autocomplete placeholder selected download viewBox x y width height ";
 
 /// Reads a page as a browser does: no element, no attribute and no address in it is of others.
 fn assert_harmless(what: &str, page: &str) {

@@ -11,6 +11,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use evento_runtime::admin::{self, Access};
 use evento_runtime::executor::ConsumerExecutors;
+use evento_runtime::observe::metrics::HandlerTimes;
 use evento_runtime::prelude::*;
 use evento_runtime::store::StoreConfig;
 use evento_runtime::{Bundle, CheckpointMode, Expected, NewEvent, Position, RawEvent, Running};
@@ -62,6 +63,7 @@ pub(crate) async fn started(store: impl StoreConfig, healed: &Healed) -> Running
         .register::<View>()
         .register::<Count>()
         .provide(healed.clone())
+        .telemetry(HandlerTimes::new())
         .store(store)
         .executor(ConsumerExecutors::partitioned("read-model", 4))
         .checkpoint_mode(CheckpointMode::Watermark)

@@ -28,6 +28,14 @@ async fn consumers_components_executors_and_instances_are_shown() {
     assert_eq!(view["parallel"]["executors"], json!(["read-model"]));
     assert_eq!(view["errors"][0]["error"], "bad one");
     assert_eq!((&view["errors"][0]["position"], &view["errors"][0]["handler"]), (&json!("2"), &json!("seen")));
+    let times = &view["handler_times"][0];
+    assert_eq!((&times["handler"], &times["attempts"], &times["failed"]), (&json!("View::seen"), &json!(3), &json!(1)));
+    let counts: u64 = times["counts"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!((counts, times["bounds"].as_array().unwrap().len()), (3, 17));
+    assert!(times["seconds"].as_f64() > Some(0.0));
+    let page = client.get("/consumers/View/1/%2A").await.text();
+    assert!(page.contains("95 % within") && page.contains("<svg class=\"bars\" viewBox=\"0 0 108 24\""), "{page}");
+    assert_eq!(page.matches("<rect ").count(), 18);
     // No executor, no line about executors.
     assert!(client.ask(&format!("/api/consumers/{COUNT}")).await["parallel"].is_null());
     assert_eq!(client.ask("/api/consumers").await["consumers"].as_array().unwrap().len(), 2);

@@ -17,7 +17,7 @@ use super::super::time;
 use super::letters::Which;
 use super::position;
 use crate::consumer::SeekTo;
-use crate::engine::{ConsumerHandle, Delivered, Errand};
+use crate::engine::{Delivered, Errand, RemoteConsumer};
 use crate::error::AdminError;
 use crate::event::{Position, Timestamp};
 use crate::store::LetterFilter;
@@ -63,16 +63,16 @@ impl Action {
         }
     }
 
-    async fn carry_out(&self, handle: &ConsumerHandle) -> Result<Done, AdminError> {
+    async fn carry_out(&self, consumer: &RemoteConsumer) -> Result<Done, AdminError> {
         match self {
-            Self::Pause => handle.pause().await.map(|()| Done::default()),
-            Self::Resume => handle.resume().await.map(|()| Done::default()),
-            Self::Redrive { which, .. } => Ok(Done::letters(handle.redrive(which.clone()).await?)),
-            Self::Discard { which, .. } => Ok(Done::letters(handle.discard(which.clone()).await?)),
-            Self::Purge { before } => Ok(Done::letters(handle.purge(*before).await?)),
+            Self::Pause => consumer.pause().await.map(|()| Done::default()),
+            Self::Resume => consumer.resume().await.map(|()| Done::default()),
+            Self::Redrive { which, .. } => Ok(Done::letters(consumer.redrive(which.clone()).await?)),
+            Self::Discard { which, .. } => Ok(Done::letters(consumer.discard(which.clone()).await?)),
+            Self::Purge { before } => Ok(Done::letters(consumer.purge(*before).await?)),
             Self::Seek { .. } | Self::Skip { .. } => {
                 let Some(errand) = self.errand() else { return Ok(Done::default()) };
-                match handle.deliver(&errand).await? {
+                match consumer.deliver(&errand).await? {
                     Delivered::Done => Ok(Done::default()),
                     Delivered::Waiting(command) => Ok(Done { command: Some(command), ..Done::default() }),
                 }
@@ -112,13 +112,13 @@ pub(crate) struct Outcome {
 /// Notes it, does it, notes what became of it.
 pub(crate) async fn act(shared: &Shared, who: &Who, path: &ConsumerPath, action: Action) -> Result<Outcome, Fault> {
     let (id, handle) = shared.find(path).await?;
-    let Some(handle) = handle else {
-        let message =
-            format!("this process has no component of `{id}`: it can be looked at, and forgotten at a launch");
-        return Err(Fault::new(StatusCode::CONFLICT, "not-here", message));
+    // Of one that this process has no component of, the owner finds what is stored.
+    let consumer = match handle {
+        Some(handle) => handle.remote(),
+        None => RemoteConsumer::new(id.clone(), shared.store.stores.clone()),
     };
     let audit = shared.begin(who, action.name(), id.to_string(), action.detail().to_string()).await?;
-    let done = action.carry_out(handle).await;
+    let done = action.carry_out(&consumer).await;
     let result = match &done {
         Ok(done) => done.text(),
         Err(error) => format!("refused: {error}"),
@@ -227,7 +227,7 @@ pub(crate) struct Letters {
 
 impl Letters {
     /// The filter, and how the audit keeps it.
-    pub(crate) fn meant(&self) -> Result<(LetterFilter, Value), Fault> {
+    fn meant(&self) -> Result<(LetterFilter, Value), Fault> {
         let all = matches!(&*self.all, "true" | "on");
         if all != self.which.is_all() {
             return Err(Fault::invalid("say which dead letters are meant, or `all`, and not both"));
@@ -248,6 +248,14 @@ impl Letters {
         let said: Map<_, _> = said.map(|(name, text)| (name.to_owned(), Value::from(text.as_str()))).collect();
         Ok((which.filter()?, if all { json!({ "all": true }) } else { said.into() }))
     }
+
+    pub(crate) fn redriven(&self) -> Result<Action, Fault> {
+        self.meant().map(|(which, said)| Action::Redrive { which, said })
+    }
+
+    pub(crate) fn discarded(&self) -> Result<Action, Fault> {
+        self.meant().map(|(which, said)| Action::Discard { which, said })
+    }
 }
 
 pub(crate) async fn redrive(
@@ -257,8 +265,7 @@ pub(crate) async fn redrive(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Outcome, Fault> {
-    let (which, said) = said::<Letters>(&headers, &body)?.meant()?;
-    act(&shared, &who, &path, Action::Redrive { which, said }).await
+    act(&shared, &who, &path, said::<Letters>(&headers, &body)?.redriven()?).await
 }
 
 pub(crate) async fn discard(
@@ -268,8 +275,7 @@ pub(crate) async fn discard(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Outcome, Fault> {
-    let (which, said) = said::<Letters>(&headers, &body)?.meant()?;
-    act(&shared, &who, &path, Action::Discard { which, said }).await
+    act(&shared, &who, &path, said::<Letters>(&headers, &body)?.discarded()?).await
 }
 
 /// How old.
@@ -298,7 +304,7 @@ pub(crate) async fn purge(
 }
 
 /// A body: a JSON object of texts, numbers and flags, or nothing.
-fn said<T: DeserializeOwned + Default>(headers: &HeaderMap, body: &Bytes) -> Result<T, Fault> {
+pub(super) fn said<T: DeserializeOwned + Default>(headers: &HeaderMap, body: &Bytes) -> Result<T, Fault> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(T::default());
     }

@@ -1,6 +1,7 @@
 //! The description of the API, made of the list of its routes.
 
 use axum::Json;
+use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use super::super::routes::{Entry, Right, entries};
@@ -43,7 +44,7 @@ pub(crate) async fn description() -> Json<Value> {
 }
 
 fn operation(entry: &Entry) -> Value {
-    let acts = entry.info.right == Right::Act;
+    let acts = entry.info.method == Method::POST;
     let in_path = entry.info.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = in_path.map(|name| parameter(name, "path")).collect();
     if !acts {
@@ -53,7 +54,11 @@ fn operation(entry: &Entry) -> Value {
         "summary": entry.info.about,
         "parameters": parameters,
         "security": [{ "token": [] }],
-        "x-right": if acts { "act" } else { "read" },
+        "x-right": match entry.info.right {
+            Right::Act => "act",
+            Right::Reveal => "reveal",
+            Right::Read | Right::Open => "read",
+        },
         "responses": responses(entry, acts),
     });
     if acts && !entry.takes.is_empty() {

@@ -5,6 +5,8 @@ pub(super) mod describe;
 pub(super) mod events;
 pub(super) mod letters;
 pub(super) mod probes;
+pub(super) mod prune;
+pub(super) mod reveal;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};

@@ -60,6 +60,8 @@
         }
     };
 
+    const short = (value) => (value > 0 && value < 10 ? value.toFixed(1).replace(".0", "") : String(Math.round(value)));
+
     const shape = (tag, name) => {
         const element = document.createElementNS(SVG, tag);
         element.setAttribute("class", name);
@@ -84,18 +86,32 @@
             figure.querySelector("figcaption").append(": ", now);
             figure.classList.add("drawn");
         }
-        const most = Math.max(1, ...list);
+        const most = Math.max(...list) || 1;
         const x = (n) => (SAMPLES - list.length + n).toFixed(1);
         const y = (one) => (39 - (one / most) * 38).toFixed(2);
         const line = list.map((one, n) => `${n === 0 ? "M" : "L"}${x(n)} ${y(one)}`).join("");
         svg.querySelector(".line").setAttribute("d", line);
         svg.querySelector(".area").setAttribute("d", `${line}L${x(list.length - 1)} 40L${x(0)} 40Z`);
-        const text = `${Math.round(value)}, at most ${Math.round(most)} in ${list.length} s`;
+        const text = `${short(value)}, at most ${short(Math.max(...list))} in ${list.length} s`;
         svg.setAttribute("aria-label", text);
         put(figure.querySelector("figcaption b"), text);
     };
 
     const sum = (list, of) => list.reduce((total, one) => total + of(one), 0);
+
+    // Milliseconds that an attempt took since the last look, on average; 0 where there was none.
+    const before = new Map();
+    const handlerTime = (figure, consumers) => {
+        const now = { attempts: 0, seconds: 0 };
+        for (const times of consumers.flatMap((one) => one.handler_times)) {
+            now.attempts += times.attempts;
+            now.seconds += times.seconds;
+        }
+        const last = before.get(figure);
+        before.set(figure, now);
+        if (!last || now.attempts <= last.attempts) return 0;
+        return ((now.seconds - last.seconds) / (now.attempts - last.attempts)) * 1000;
+    };
 
     const chart = (figure, overview) => {
         const scope = figure.closest("[data-consumer]");
@@ -105,6 +121,7 @@
         switch (figure.dataset.chart) {
             case "lag": return draw(figure, sum(meant, (one) => one.lag.events));
             case "rate": return draw(figure, sum(meant, (one) => one.rate || 0));
+            case "handler_time": return draw(figure, handlerTime(figure, meant));
             case "in_flight": return draw(figure, sum(meant, (one) => (one.parallel ? one.parallel.in_flight : 0)));
             case "executors": {
                 const here = overview.executors.filter((one) => one.here);

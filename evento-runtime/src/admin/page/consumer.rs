@@ -13,7 +13,8 @@ use super::super::api::letters::Which;
 use super::super::api::{find, id, position};
 use super::super::fault::Fault;
 use super::super::shared::{ConsumerPath, Shared, Who};
-use super::super::view::{ConsumerView, FailureView};
+use super::super::time;
+use super::super::view::{ConsumerView, FailureView, TimesView};
 use super::Page;
 use super::layout::{Base, badge, lag_of, optional, page, segment, table};
 
@@ -59,8 +60,12 @@ pub(crate) async fn consumer(
             @if consumer.parallel.is_some() {
                 figure data-chart="in_flight" { figcaption { "Handlers that run" } }
             }
+            @if !consumer.handler_times.is_empty() {
+                figure data-chart="handler_time" { figcaption { "Handler time in ms, mean of a second" } }
+            }
         }
         @if who.caller.rights.act { (actions(&base, &consumer)) }
+        @if consumer.here { h2 { "Handler times" } (times(&consumer.handler_times)) }
         h2 { "Latest failures" }
         (failures(&base, &consumer.errors))
     };
@@ -150,6 +155,43 @@ fn actions(base: &Base, consumer: &ConsumerView) -> Markup {
     }
 }
 
+/// How long handlers take, with the shape of it: one bar for each bucket.
+fn times(times: &[TimesView]) -> Markup {
+    let within = |time: Option<f64>| time.map_or_else(|| "longer".to_owned(), time::duration);
+    table(
+        &["Handler", "Attempts", "Failed", "Mean", "Half within", "95 % within", "99 % within", "0.1 ms to 60 s"],
+        "Nobody counts: a bundle that is built with `.telemetry(HandlerTimes::new())` does, from its first attempt on.",
+        times.iter().map(|times| {
+            let [half, most, nearly_all] = times.within;
+            html! {
+                tr {
+                    th scope="row" { code { (times.handler) } }
+                    td.number { (times.attempts) }
+                    td.number { (times.failed) }
+                    td.number { (time::duration(times.mean())) }
+                    td.number { (within(half)) }
+                    td.number { (within(most)) }
+                    td.number { (within(nearly_all)) }
+                    td { (bars(&times.counts)) }
+                }
+            }
+        }),
+    )
+}
+
+fn bars(counts: &[u64]) -> Markup {
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    html! {
+        svg.bars viewBox={ "0 0 " (counts.len() * 6) " 24" } role="img" aria-label="How many attempts took how long" {
+            @for (n, count) in counts.iter().enumerate() {
+                // One that is there is seen.
+                @let height = if *count == 0 { 0 } else { (count * 23 / most).max(1) };
+                rect x=(n * 6) y=(24 - height) width="5" height=(height) {}
+            }
+        }
+    }
+}
+
 fn failures(base: &Base, failures: &[FailureView]) -> Markup {
     table(
         &["When", "Event", "Handler", "Class", "Attempt", "Error"],
@@ -217,14 +259,8 @@ fn asked(form: &HashMap<String, String>) -> Result<Action, Fault> {
             };
             Seek { to, keep: text("keep") }.action()
         }
-        "redrive" => {
-            let (which, said) = letters().meant()?;
-            Ok(Action::Redrive { which, said })
-        }
-        "discard" => {
-            let (which, said) = letters().meant()?;
-            Ok(Action::Discard { which, said })
-        }
+        "redrive" => letters().redriven(),
+        "discard" => letters().discarded(),
         "purge" => Purge { before: text("before") }.action(),
         _ => Err(Fault::invalid("there is no such button")),
     }

@@ -2,14 +2,16 @@
 
 use axum::Extension;
 use axum::extract::{Path, Query, State};
+use axum::response::Html;
 use maud::{Markup, html};
 
 use super::super::api::events::{self, Wanted};
 use super::super::api::letters::LOOK;
-use super::super::shared::Shared;
+use super::super::api::reveal::of_log;
+use super::super::shared::{Shared, Who};
 use super::super::view::EventView;
 use super::Page;
-use super::layout::{Base, optional, page, preview, segment, table};
+use super::layout::{Base, optional, page, preview, reveal, segment, table};
 
 pub(crate) async fn list(
     State(shared): State<Shared>,
@@ -25,6 +27,7 @@ pub(crate) async fn list(
         .collect();
     let content = html! {
         (filter(&wanted))
+        p { a href=(base.url("/prune")) { "Prune the log" } }
         (table(
             &["Position", "Event", "Key", "Version", "Context", "Recorded", "Payload"],
             "No event that is meant.",
@@ -76,9 +79,25 @@ fn filter(wanted: &Wanted) -> Markup {
 pub(crate) async fn one(
     State(shared): State<Shared>,
     Extension(base): Extension<Base>,
+    who: Who,
     Path(text): Path<String>,
 ) -> Page {
     let event = EventView::of(&events::find(&shared, &text).await?, &shared.redaction, LOOK);
+    Ok(of(&shared, &base, &who, &event))
+}
+
+/// Answered to a button, and kept nowhere.
+pub(crate) async fn revealed(
+    State(shared): State<Shared>,
+    Extension(base): Extension<Base>,
+    who: Who,
+    Path(text): Path<String>,
+) -> Page {
+    let event = of_log(&shared, &who, &text).await?;
+    Ok(of(&shared, &base, &who, &event))
+}
+
+fn of(shared: &Shared, base: &Base, who: &Who, event: &EventView) -> Html<String> {
     let payload = base.url(&format!("/api/events/{}/payload", segment(&event.position)));
     let content = html! {
         p { a href=(base.url("/events")) { "The log" } }
@@ -93,7 +112,8 @@ pub(crate) async fn one(
         }
         h2 { "Payload" }
         (preview(&event.payload, Some(&payload)))
+        @if event.hidden { (reveal(&format!("{}/reveal", base.event(&event.position)), who)) }
         @if let Some(metadata) = &event.metadata { h2 { "Metadata" } (preview(metadata, None)) }
     };
-    Ok(page(&base, &shared.bundle, &format!("Event {}", event.position), "/events", &content))
+    page(base, &shared.bundle, &format!("Event {}", event.position), "/events", &content)
 }

@@ -8,6 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::super::fault::Fault;
 use super::super::payload::Preview;
+use super::super::shared::Who;
 use super::super::time;
 use super::super::view::{ConsumerView, Lag};
 
@@ -201,6 +202,20 @@ pub(super) fn preview(preview: &Preview, download: Option<&str>) -> Markup {
             (preview.kind) ", " (preview.bytes) " bytes"
             @if preview.cut { ", of which the beginning is shown" }
             @if let Some(download) = download { " – " a href=(download) download { "all bytes" } }
+        }
+    }
+}
+
+/// Under a payload with dots: the button for whoever may see more.
+pub(super) fn reveal(url: &str, who: &Who) -> Markup {
+    html! {
+        @if who.caller.rights.reveal {
+            form method="post" action=(url) {
+                button { "Reveal" }
+                p.quiet { "Shows the values of sensitive fields once. The audit keeps who has seen them, and when." }
+            }
+        } @else {
+            p.quiet { "Values of sensitive fields are dots. Whoever has the right to reveal them may see them." }
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use axum::Extension;
 use axum::extract::{Path, Query, State};
+use axum::response::Html;
 use maud::{Markup, html};
 
 use super::super::api::letters::{self, LOOK, LetterPath, Which};
+use super::super::api::reveal::of_letter;
 use super::super::shared::{ConsumerPath, Shared, Who};
 use super::super::view::LetterView;
 use super::Page;
 use super::consumer::Told;
-use super::layout::{Base, badge, optional, page, preview, segment, table};
+use super::layout::{Base, badge, optional, page, preview, reveal, segment, table};
 use crate::clock::{Clock as _, SystemClock};
 
 /// What the list is asked for, with the fields of its form.
@@ -32,10 +34,9 @@ pub(crate) async fn list(
     Query(which): Query<Which>,
     Query(told): Query<Told>,
 ) -> Page {
-    let (id, handle) = shared.find(&path).await?;
+    let (id, _) = shared.find(&path).await?;
     let (letters, next) = letters::page(&shared, &id, &which).await?;
     let (consumer, acts) = (base.of_consumer(&path.component, path.version, &path.context), who.caller.rights.act);
-    let acts = acts && handle.is_some();
     let content = html! {
         (told.told(&shared).await?)
         p { a href=(consumer) { "The consumer" } }
@@ -154,6 +155,21 @@ pub(crate) async fn one(
     Query(told): Query<Told>,
 ) -> Page {
     let letter = LetterView::of(&letters::find(&shared, &path).await?, &shared.redaction, LOOK);
+    Ok(of(&shared, &base, &who, &path, &letter, &told.told(&shared).await?))
+}
+
+/// Answered to a button, and kept nowhere.
+pub(crate) async fn revealed(
+    State(shared): State<Shared>,
+    Extension(base): Extension<Base>,
+    who: Who,
+    Path(path): Path<LetterPath>,
+) -> Page {
+    let letter = of_letter(&shared, &who, &path).await?;
+    Ok(of(&shared, &base, &who, &path, &letter, &html! {}))
+}
+
+fn of(shared: &Shared, base: &Base, who: &Who, path: &LetterPath, letter: &LetterView, told: &Markup) -> Html<String> {
     let event = &letter.event;
     let of = path.consumer();
     let consumer = base.of_consumer(&of.component, of.version, &of.context);
@@ -168,7 +184,7 @@ pub(crate) async fn one(
         ))
     );
     let content = html! {
-        (told.told(&shared).await?)
+        (told)
         p { a href=(consumer) { "The consumer" } " – " a href=(format!("{consumer}/letters")) { "its dead letters" } }
         dl.facts {
             div { dt { "Event" } dd { (event.name) } }
@@ -197,7 +213,8 @@ pub(crate) async fn one(
         pre.error tabindex="0" { (letter.error) }
         h2 { "Payload" }
         (preview(&event.payload, Some(&payload)))
+        @if event.hidden { (reveal(&format!("{consumer}/letters/{}/reveal", segment(&event.position)), who)) }
         @if let Some(metadata) = &event.metadata { h2 { "Metadata" } (preview(metadata, None)) }
     };
-    Ok(page(&base, &shared.bundle, &format!("Dead letter {}", event.position), "", &content))
+    page(base, &shared.bundle, &format!("Dead letter {}", event.position), "", &content)
 }

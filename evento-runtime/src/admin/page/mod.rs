@@ -5,6 +5,7 @@ pub(super) mod events;
 mod layout;
 pub(super) mod letters;
 pub(super) mod login;
+pub(super) mod prune;
 
 pub(super) use consumer::{act, consumer};
 pub(super) use layout::{Base, fault};
@@ -42,6 +43,9 @@ pub(super) async fn overview(State(shared): State<Shared>, Extension(base): Exte
         div.charts {
             figure data-chart="lag" { figcaption { "Lag in events, all consumers" } }
             figure data-chart="rate" { figcaption { "Events settled in a second" } }
+            @if overview.consumers.iter().any(|consumer| !consumer.handler_times.is_empty()) {
+                figure data-chart="handler_time" { figcaption { "Handler time in ms, mean of a second" } }
+            }
         }
         (consumers(&base, &overview))
     };
