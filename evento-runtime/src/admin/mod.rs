@@ -41,6 +41,7 @@
 
 mod access;
 mod api;
+mod asked;
 mod assets;
 mod fault;
 mod guard;

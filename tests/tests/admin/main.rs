@@ -6,10 +6,13 @@
     reason = "these are tests, their helpers included"
 )]
 
+mod accessible;
 mod acting;
 mod browser;
+mod described;
 mod hidden;
 mod hostile;
 mod rights;
 mod shop;
 mod shown;
+mod webdriver;

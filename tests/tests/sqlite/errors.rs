@@ -48,7 +48,8 @@ async fn a_newer_schema_is_refused_and_kept() {
     let mut other = stranger(&path).await;
     sqlx::raw_sql("UPDATE evento_meta SET value = '99' WHERE name = 'schema'").execute(&mut other).await.unwrap();
     assert_is(&refused(Sqlite::file(&path)).await, StoreErrorKind::NewerSchema, &path);
-    let kept: String = sqlx::query_scalar("SELECT value FROM evento_meta").fetch_one(&mut other).await.unwrap();
+    let kept: String =
+        sqlx::query_scalar("SELECT value FROM evento_meta WHERE name = 'schema'").fetch_one(&mut other).await.unwrap();
     assert_eq!(kept, "99");
 }
 

@@ -2,13 +2,14 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::asked::{Path, Query};
 use super::super::fault::Fault;
 use super::super::shared::Shared;
 use super::super::time;

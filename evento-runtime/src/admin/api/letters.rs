@@ -1,11 +1,12 @@
 //! Dead letters.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::asked::{Path, Query};
 use super::super::fault::Fault;
 use super::super::shared::{ConsumerPath, Shared};
 use super::super::time;

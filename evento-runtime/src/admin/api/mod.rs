@@ -7,14 +7,16 @@ pub(super) mod letters;
 pub(super) mod probes;
 pub(super) mod prune;
 pub(super) mod reveal;
+mod schemas;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::MAX_PAGE;
+use super::asked::{Path, Query};
 use super::fault::Fault;
 use super::shared::{ConsumerPath, Shared};
 use super::view::{AuditView, CommandView, ConsumerView};

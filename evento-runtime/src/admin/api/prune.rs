@@ -2,12 +2,13 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::super::asked::Query;
 use super::super::fault::Fault;
 use super::super::shared::{Shared, Who};
 use super::super::time;

@@ -1,9 +1,10 @@
 //! What is hidden, for whoever may see it. Nothing is shown that could not be noted before: who, when, which event.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde_json::json;
 
+use super::super::asked::Path;
 use super::super::fault::Fault;
 use super::super::shared::{Shared, Who};
 use super::super::view::{EventView, LetterView};

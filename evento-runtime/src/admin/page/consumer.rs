@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use axum::Extension;
-use axum::extract::{Form, Path, Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::super::api::act::{self, Action, Letters, Purge, Seek};
 use super::super::api::letters::Which;
 use super::super::api::{find, id, position};
+use super::super::asked::{Form, Path, Query};
 use super::super::fault::Fault;
 use super::super::shared::{ConsumerPath, Shared, Who};
 use super::super::time;

@@ -1,13 +1,14 @@
 //! The log.
 
 use axum::Extension;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use maud::{Markup, html};
 
 use super::super::api::events::{self, Wanted};
 use super::super::api::letters::LOOK;
 use super::super::api::reveal::of_log;
+use super::super::asked::{Path, Query};
 use super::super::shared::{Shared, Who};
 use super::super::view::EventView;
 use super::Page;

@@ -1,12 +1,13 @@
 //! Dead letters: the list, and one of them with its payload.
 
 use axum::Extension;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use maud::{Markup, html};
 
 use super::super::api::letters::{self, LOOK, LetterPath, Which};
 use super::super::api::reveal::of_letter;
+use super::super::asked::{Path, Query};
 use super::super::shared::{ConsumerPath, Shared, Who};
 use super::super::view::LetterView;
 use super::Page;

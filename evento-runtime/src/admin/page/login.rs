@@ -1,7 +1,7 @@
 //! Signing in: a token is typed in once, and kept in a cookie that no script can read.
 
 use axum::Extension;
-use axum::extract::{Form, State};
+use axum::extract::State;
 use axum::http::header::{ORIGIN, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -9,6 +9,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::super::access::COOKIE_NAME;
+use super::super::asked::Form;
 use super::super::fault::Fault;
 use super::super::shared::Shared;
 use super::Page;

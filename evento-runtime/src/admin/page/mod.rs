@@ -13,13 +13,14 @@ pub(super) use layout::{Base, fault};
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Html;
 use maud::{Markup, html};
 use serde_json::Value;
 
 use self::layout::{badge, lag_of, optional, page, table};
 use super::api::{IdPage, audited};
+use super::asked::Query;
 use super::fault::Fault;
 use super::shared::Shared;
 use super::time;

@@ -1,11 +1,12 @@
 //! Taking out of the log what nobody needs any more: first how much that is.
 
 use axum::Extension;
-use axum::extract::{Form, Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 
 use super::super::api::prune::{self, Before, PrunedView};
+use super::super::asked::{Form, Query};
 use super::super::fault::Fault;
 use super::super::shared::{Shared, Who};
 use super::Page;
