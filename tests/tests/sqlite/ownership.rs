@@ -1,10 +1,14 @@
 //! Taking over: at once from the dead, with patience from the silent, never from the living.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use evento_runtime::StoreErrorKind;
 use evento_runtime::identity::Epoch;
-use evento_runtime::store::{ConsumerLock as _, ConsumerStateStore as _, Settlement, Sqlite, SqliteStore};
+use evento_runtime::store::{
+    ConsumerLock as _, ConsumerStateStore as _, Settlement, Sqlite, SqliteStore, SqliteWriter, TransactionStore as _,
+};
 
 use super::{child, consumer, open, stranger};
 
@@ -59,7 +63,7 @@ async fn short(path: &std::path::Path) -> SqliteStore {
     config.open().await.unwrap()
 }
 
-/// Alive, but it does not renew: whoever saw the same expired row twice, one renewal apart, takes over.
+/// Alive, but it does not renew: whoever saw the same expired row twice, one lease apart, takes over.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_lease_is_taken_at_the_second_look() {
     let folder = tempfile::tempdir().unwrap();
@@ -69,14 +73,15 @@ async fn an_expired_lease_is_taken_at_the_second_look() {
     assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none());
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "first look");
-    assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "too soon");
     tokio::time::sleep(Duration::from_millis(60)).await;
+    assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "too soon, a renewal later");
+    tokio::time::sleep(Duration::from_millis(100)).await;
     // It was only slow: a renewal in between keeps it.
     assert_eq!(mine.renew(std::slice::from_ref(&lost)).await.unwrap(), [true]);
     assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "renewed");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(theirs.acquire(&consumer("A"), NONE).await.unwrap().is_none(), "first look at the new row");
-    tokio::time::sleep(Duration::from_millis(60)).await;
+    tokio::time::sleep(Duration::from_millis(160)).await;
     let taken = theirs.acquire(&consumer("A"), NONE).await.unwrap().expect("second look");
     assert_eq!(taken.epoch, Epoch(lost.epoch.0 + 1));
     assert_eq!(mine.renew(std::slice::from_ref(&lost)).await.unwrap(), [false]);
@@ -91,7 +96,8 @@ async fn an_expired_lease_is_taken_at_the_second_look() {
 async fn renewal_works_from_another_runtime() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("o.db");
-    let store = Sqlite::file(&path).busy_timeout(Duration::from_millis(200)).open().await.unwrap();
+    let config = Sqlite::file(&path).busy_timeout(Duration::from_millis(200)).renew(Duration::from_secs(1));
+    let store = config.open().await.unwrap();
     let lease = store.acquire(&consumer("A"), NONE).await.unwrap().unwrap();
     let renew = || {
         let (store, lease) = (store.clone(), lease.clone());
@@ -108,5 +114,81 @@ async fn renewal_works_from_another_runtime() {
     assert_eq!(renew().join().unwrap().unwrap_err().kind(), StoreErrorKind::Busy);
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     assert_eq!(renew().join().unwrap().unwrap(), [true]);
+    store.close().await;
+}
+
+/// What was held when a transaction of this process began is held as long as that is open; what had run out by then is
+/// not, and one that a handler begins by itself proves nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_transaction_keeps_what_was_held_when_it_began() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("o.db");
+    let config = Sqlite::file(&path).lease(Duration::from_millis(400)).renew(Duration::from_millis(50));
+    let store = config.busy_timeout(Duration::from_millis(50)).open().await.unwrap();
+    let renew = async |lease| store.renew(std::slice::from_ref(lease)).await;
+    let run_out = store.acquire(&consumer("A"), NONE).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(450)).await;
+    let held = store.acquire(&consumer("B"), NONE).await.unwrap().unwrap();
+    let open = store.begin().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(450)).await;
+    assert_eq!(renew(&held).await.unwrap(), [true], "nobody can have taken it");
+    assert_eq!(renew(&run_out).await.unwrap(), [false], "somebody may have seen it run out before");
+    open.roll_back().await;
+    assert_eq!(renew(&held).await.unwrap(), [true], "renewed");
+    let mut own = store.writer().acquire().await.unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *own).await.unwrap();
+    assert_eq!(renew(&held).await.unwrap_err().kind(), StoreErrorKind::Busy);
+    drop(own);
+    assert_eq!(renew(&held).await.unwrap(), [true]);
+    // The same in the store's own transactions.
+    let (begun, has_begun) = tokio::sync::oneshot::channel();
+    let (end, has_ended) = tokio::sync::oneshot::channel::<()>();
+    let writer: SqliteWriter = store.writer();
+    let writing = tokio::spawn(async move {
+        let work = writer.transaction(|_| {
+            Box::pin(async move {
+                begun.send(()).unwrap();
+                has_ended.await.unwrap();
+                Ok::<_, evento_runtime::StoreError>(())
+            })
+        });
+        work.await
+    });
+    has_begun.await.unwrap();
+    tokio::time::sleep(Duration::from_millis(450)).await;
+    assert_eq!(renew(&held).await.unwrap(), [true], "nobody can have taken it");
+    end.send(()).unwrap();
+    writing.await.unwrap().unwrap();
+    store.close().await;
+}
+
+/// One transaction after the other, without a gap that anybody would meet by trying again and again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_writer_does_not_keep_leases_from_being_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("o.db");
+    let store = Sqlite::file(&path).busy_timeout(Duration::from_millis(100)).open().await.unwrap();
+    let lease = store.acquire(&consumer("A"), NONE).await.unwrap().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|_| {
+            let (writer, stop) = (store.writer(), Arc::clone(&stop));
+            tokio::spawn(async move {
+                while !stop.load(Ordering::SeqCst) {
+                    let mut db = writer.acquire().await.unwrap();
+                    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *db).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    sqlx::raw_sql("COMMIT").execute(&mut *db).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for _ in 0..10 {
+        assert_eq!(store.renew(std::slice::from_ref(&lease)).await.unwrap(), [true]);
+    }
+    stop.store(true, Ordering::SeqCst);
+    for writer in writers {
+        writer.await.unwrap();
+    }
     store.close().await;
 }

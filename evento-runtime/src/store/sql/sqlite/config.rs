@@ -75,7 +75,9 @@ impl Sqlite {
     }
 
     /// How long an ownership lasts without renewal. Default: 30 s. The owner that a killed process of this host left
-    /// behind is replaced at once, whatever this says.
+    /// behind is replaced at once, whatever this says. While a transaction of the framework's is open (a handler's `Tx`,
+    /// [`SqliteWriter::transaction`]) nobody can renew and nobody can take over: it may be open for longer. One that a
+    /// handler begins by itself, on a guard of [`SqliteWriter::acquire`], may not.
     #[must_use]
     pub const fn lease(mut self, duration: Duration) -> Self {
         self.lease = duration;

@@ -156,6 +156,7 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
         }
         return refuse(&jobs, &error);
     }
+    let open = shared.writer.opened_here();
     let alone = jobs.len() == 1;
     let mut ran = Vec::with_capacity(jobs.len());
     let mut outcome = Ok(());
@@ -169,6 +170,7 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
             }
         }
     }
+    drop(open);
     if outcome.is_ok() && ran.iter().any(|one| one.keep) {
         outcome = session.run("COMMIT").await;
     } else {

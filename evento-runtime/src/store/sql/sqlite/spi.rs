@@ -326,7 +326,7 @@ impl ConsumerLock for SqliteStore {
             return Ok(vec![false; leases.len()]);
         }
         let milliseconds = i64::try_from(self.inner.lease.as_millis()).unwrap_or(i64::MAX);
-        let renewed = self.inner.renewal.renew(self.inner.owner, &known, milliseconds).await?;
+        let renewed = self.inner.renew_or_keep(&known, milliseconds).await?;
         Ok(pairs.iter().map(|pair| pair.is_some_and(|pair| renewed.contains(&pair))).collect())
     }
 

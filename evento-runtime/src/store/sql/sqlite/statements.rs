@@ -401,5 +401,10 @@ pub(super) const RENEW: &str = concat!(
      (SELECT value ->> 0, value ->> 1 FROM json_each(?)) RETURNING consumer, epoch"
 );
 
+/// A time in milliseconds, owner, JSON of [consumer, epoch] pairs → consumer and epoch of those held that had not run
+/// out by then.
+pub(super) const HELD: &str = "SELECT consumer, epoch FROM evento_lease WHERE expires_at > ? AND owner = ? \
+                               AND (consumer, epoch) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))";
+
 /// owner → how many leases name it.
 pub(super) const LEASES_OF: &str = "SELECT count(*) FROM evento_lease WHERE owner = ?";

@@ -1,7 +1,8 @@
 //! Who may own a consumer: whoever finds it free, its owner dead, or its lease run out for certain.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -10,6 +11,7 @@ use super::group;
 use super::owner::{self, SideFile};
 use super::statements::LEASES_OF;
 use super::store::Inner;
+use super::writer::Turn;
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
@@ -19,8 +21,9 @@ use crate::store::sql::lock::{self as rows, Holder};
 use crate::store::sql::session::{Session, Value};
 use crate::sync::{Mutex, lock};
 
-/// Leases that were found run out, and when. An owner may have been kept from renewing by a long transaction of
-/// somebody else: only the same row, found twice in write transactions of ours, proves that it is not trying.
+/// Leases that were found run out, and when. An owner may have been kept from renewing by a long transaction, its own
+/// or of somebody else: only the same row, found twice in write transactions of ours, proves that it is not trying. One
+/// lease apart, since for so long an owner may believe that nobody has written while it had a transaction open.
 #[derive(Default)]
 pub(super) struct Sightings(Mutex<HashMap<ConsumerId, (Holder, Instant)>>);
 
@@ -33,6 +36,26 @@ enum Verdict {
 }
 
 impl Inner {
+    /// Extends leases. While a transaction of this process is open nobody can, and nobody has to: what was held when it
+    /// began is held still, as nobody else can have written since.
+    pub(super) async fn renew_or_keep(
+        &self,
+        leases: &[(i64, u64)],
+        milliseconds: i64,
+    ) -> Result<HashSet<(i64, u64)>, StoreError> {
+        // In turn with the writers of this process, or many short transactions would leave no gap that is ever met.
+        let turn = Turn::within(&self.shared, self.renew / 4).await;
+        if turn.is_none()
+            && let Some(open) = self.shared.writer.open()
+        {
+            let held = self.renewal.held(self.owner, leases, open.at.as_micros() / 1_000).await?;
+            if self.shared.writer.open() == Some(open) {
+                return Ok(held);
+            }
+        }
+        self.renewal.renew(self.owner, leases, milliseconds, turn).await
+    }
+
     pub(super) async fn acquire(self: Arc<Self>, id: ConsumerId, above: Epoch) -> Result<Option<Lease>, StoreError> {
         // Reading first: who waits beside a living owner never takes the write lock.
         let verdict = match self.holder(&id).await? {
@@ -120,7 +143,7 @@ impl Inner {
                     let number = consumer::ensure_id(session, &SQL, &id).await?;
                     if let Some(holder) = rows::holder(session, &SQL, number).await?
                         && dead != Some(holder.owner)
-                        && !inner.sightings.run_out(&id, holder, inner.renew)
+                        && !inner.sightings.run_out(&id, holder, inner.lease)
                     {
                         return Ok(None);
                     }
@@ -154,8 +177,8 @@ async fn owns_anything(session: &mut dyn Session, owner: OwnerId) -> Result<bool
 }
 
 impl Sightings {
-    /// Whether this row was found run out one renewal ago and has not moved since.
-    fn run_out(&self, id: &ConsumerId, holder: Holder, renewal: std::time::Duration) -> bool {
+    /// Whether this row was found run out one lease ago and has not moved since.
+    fn run_out(&self, id: &ConsumerId, holder: Holder, lease: Duration) -> bool {
         let mut seen = lock(&self.0);
         if !holder.expired {
             seen.remove(id);
@@ -163,7 +186,7 @@ impl Sightings {
         }
         let now = SystemClock.instant();
         match seen.get(id) {
-            Some((before, at)) if *before == holder => now.duration_since(*at) >= renewal,
+            Some((before, at)) if *before == holder => now.duration_since(*at) >= lease,
             _ => {
                 seen.insert(id.clone(), (holder, now));
                 false

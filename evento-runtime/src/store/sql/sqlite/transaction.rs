@@ -95,6 +95,7 @@ impl SqliteTransaction {
         };
         let committed = match checked {
             Ok(()) => {
+                self.guard.closing();
                 let committed = Manager::commit(&mut self.guard).await;
                 committed.map_err(|error| failed(&self.inner.shared.name, error))
             }
@@ -113,6 +114,7 @@ impl SqliteTransaction {
     }
 
     async fn undo(mut self) {
+        self.guard.closing();
         while Manager::get_transaction_depth(&self.guard) > 0 {
             if Manager::rollback(&mut self.guard).await.is_err() {
                 // The next in turn looks after it.
@@ -185,6 +187,7 @@ impl TransactionStore for SqliteStore {
         let mut guard = self.writer().acquire().await?;
         let begun = Manager::begin(&mut guard, Some(BEGIN.into_sql_str())).await;
         begun.map_err(|error| failed(&self.inner.shared.name, error))?;
+        guard.opened();
         Ok(Box::new(SqliteTransaction { guard, inner: Arc::clone(&self.inner), stage: Stage::Open, emitted: None }))
     }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sqlx::Connection as _;
@@ -15,13 +16,18 @@ use super::errors::is_broken;
 use super::registry::Shared;
 use super::session::SqliteSession;
 use super::{connect, group};
+use crate::clock::{Clock as _, SystemClock};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::event::Timestamp;
 use crate::sync::{Mutex, lock};
 
 /// The connection and the queue for it (tokio's mutex is first come, first served).
 pub(super) struct WriterSlot {
     connection: Arc<AsyncMutex<Option<Writing>>>,
     holder: Mutex<Option<Who>>,
+    /// The write transaction that is open on it, if one of ours is.
+    open: Mutex<Option<Opened>>,
+    transactions: AtomicU64,
     janitor: Arc<AtomicBool>,
     options: SqliteConnectOptions,
     name: Arc<str>,
@@ -56,6 +62,8 @@ impl WriterSlot {
         Self {
             connection: Arc::new(AsyncMutex::new(Some(writing))),
             holder: Mutex::new(None),
+            open: Mutex::new(None),
+            transactions: AtomicU64::new(0),
             janitor: Arc::default(),
             options,
             name,
@@ -74,6 +82,29 @@ impl WriterSlot {
     pub(super) fn hold(&self) -> Holding<'_> {
         *lock(&self.holder) = Some(Who::here());
         Holding(self)
+    }
+
+    /// A write transaction has begun: until [`closing`](Self::closing) nobody else can write to the file.
+    pub(super) fn opened(&self) {
+        let nth = self.transactions.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.open) = Some(Opened { nth, at: SystemClock.now() });
+    }
+
+    /// The same, until it is dropped.
+    pub(super) fn opened_here(&self) -> Open<'_> {
+        self.opened();
+        Open(self)
+    }
+
+    /// The write transaction is about to end, however it does.
+    pub(super) fn closing(&self) {
+        *lock(&self.open) = None;
+    }
+
+    /// The write transaction of this process that is open, as far as it is known. One that a handler begins by itself,
+    /// on a guard it took, is not.
+    pub(super) fn open(&self) -> Option<Opened> {
+        *lock(&self.open)
     }
 
     /// Waits for its turn. Cancel-safe: whoever stops waiting leaves the queue.
@@ -108,6 +139,48 @@ impl WriterSlot {
         let mut session = SqliteSession::new(&mut connection, &self.name);
         session.run("PRAGMA wal_checkpoint(PASSIVE)").await.ok();
         connection.close().await.ok();
+    }
+}
+
+/// A write transaction, and when it had begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Opened {
+    nth: u64,
+    pub(super) at: Timestamp,
+}
+
+/// See [`WriterSlot::opened_here`].
+pub(super) struct Open<'w>(&'w WriterSlot);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.closing();
+    }
+}
+
+/// A turn of the writer in which somebody else writes to the file: nobody of this process is in its way.
+pub(super) struct Turn {
+    shared: Arc<Shared>,
+    held: Held,
+}
+
+impl Turn {
+    /// Waits for its turn, no longer than `patience`.
+    pub(super) async fn within(shared: &Arc<Shared>, patience: Duration) -> Option<Self> {
+        tokio::select! {
+            biased;
+            held = shared.writer.turn() => Some(Self { shared: Arc::clone(shared), held: held.ok()? }),
+            () = tokio::time::sleep(patience) => None,
+        }
+    }
+
+    /// Ends what the last user left open. Not to be cancelled.
+    pub(super) async fn make_ready(&mut self) {
+        if (self.held.used || self.held.broken)
+            && let Err(error) = self.shared.writer.ready(&mut self.held).await
+        {
+            tracing::warn!(store = &*self.shared.name, error = &error as &dyn std::error::Error, "writer not ready");
+        }
     }
 }
 
@@ -228,6 +301,16 @@ impl SqliteWriterGuard {
         self.clean = true;
     }
 
+    /// A write transaction of the framework's has begun on it.
+    pub(super) fn opened(&self) {
+        self.shared.writer.opened();
+    }
+
+    /// It is about to end.
+    pub(super) fn closing(&self) {
+        self.shared.writer.closing();
+    }
+
     /// It is on its way back, in a task that asks for nothing: who waits for it now does not wait for itself.
     pub(super) fn held_by_none(&self) {
         *lock(&self.shared.writer.holder) = None;
@@ -263,6 +346,7 @@ impl fmt::Debug for SqliteWriterGuard {
 impl Drop for SqliteWriterGuard {
     fn drop(&mut self) {
         *lock(&self.shared.writer.holder) = None;
+        self.closing();
         if self.clean {
             return;
         }
