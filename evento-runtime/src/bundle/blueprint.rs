@@ -129,6 +129,12 @@ impl Blueprint {
         of.is_some_and(|of| of.start == StartFrom::Beginning)
     }
 
+    /// Where the first observer stands, and how long its claims are believed.
+    pub(super) fn claims(&self) -> Option<(Location, Duration)> {
+        let observer = self.components.iter().find(|component| component.def.kind == Kind::Observer)?;
+        Some((observer.def.location, self.sizes.claim_expiry))
+    }
+
     /// Makes the components and binds every name.
     pub(super) fn consumer_plans(
         &self,

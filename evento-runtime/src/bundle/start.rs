@@ -208,7 +208,8 @@ async fn ask(parts: &Parts, blueprint: &Blueprint, store: &Store) -> Result<Stor
             lost.push((consumer.clone(), position, reason));
         }
     }
-    Ok(Stored { at: parts.at, log: store.events.describe(), live, known, lost, pruned, behind })
+    let (claims, lease) = (blueprint.claims(), store.stores.lock.lease_duration());
+    Ok(Stored { at: parts.at, log: store.events.describe(), live, known, lost, pruned, behind, claims, lease })
 }
 
 /// A constructor missed a value that no list of needs names, or the store did not supply what it promised.

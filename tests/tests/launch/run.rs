@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use evento_runtime::RunError;
 use evento_runtime::bundle::{Bundle, BundleBuilder, LaunchError};
+use evento_runtime::executor::ConsumerExecutors;
 use evento_runtime::identity::{ConsumerId, ContextPattern};
 
 use crate::fake::Fake;
@@ -127,6 +128,40 @@ async fn other_version_and_other_context() {
             ("other-version", "the store still keeps `Sequential` version 0; this bundle has version 1"),
         ]
     );
+    running.stop(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn short_claims() {
+    let store = Fake::default();
+    let observer = |expiry| {
+        let builder = Bundle::builder("orders")
+            .register::<Mails>()
+            .executor(ConsumerExecutors::tasks("mail", 4))
+            .store(store.clone());
+        builder.claim_expiry(Duration::from_secs(expiry))
+    };
+    for (expiry, warned) in [(9, true), (10, false)] {
+        let running = observer(expiry).build().unwrap().start().await.unwrap();
+        let told: Vec<_> = running.warnings().iter().filter(|warning| warning.code == "short-claims").collect();
+        assert_eq!(told.len(), usize::from(warned), "{told:?}");
+        for problem in told {
+            crate::note(problem);
+            assert_eq!(
+                problem.message,
+                "claims of observers expire after 9s, sooner than an ownership in `orders.db`, 10s"
+            );
+            assert_eq!(
+                help(problem),
+                "an instance that stands still for 10s may handle an event beside the one that has taken over; with \
+                 `.claim_expiry(..)` of at least that, the other one waits first"
+            );
+        }
+        running.stop(Duration::ZERO).await.unwrap();
+    }
+    // Where nothing is claimed nothing is said.
+    let running = sequential(&store).claim_expiry(Duration::from_secs(9)).build().unwrap().start().await.unwrap();
+    assert!(running.warnings().iter().all(|warning| warning.code != "short-claims"));
     running.stop(Duration::ZERO).await.unwrap();
 }
 

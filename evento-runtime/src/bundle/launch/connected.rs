@@ -1,5 +1,7 @@
 //! Rules over what the open store knows. The store is asked before; these judge.
 
+use std::time::Duration;
+
 use super::{Connected, Rule, fault, warning};
 use crate::bundle::report::Report;
 use crate::bundle::text::did_you_mean;
@@ -23,6 +25,10 @@ pub(in crate::bundle) struct Stored {
     pub(in crate::bundle) pruned: Option<Position>,
     /// Live consumers that have not come so far, with how far they have.
     pub(in crate::bundle) behind: Vec<(ConsumerId, Option<Position>)>,
+    /// The first observer, if there is one, and how long its claims are believed.
+    pub(in crate::bundle) claims: Option<(Location, Duration)>,
+    /// How long an ownership lasts without renewal.
+    pub(in crate::bundle) lease: Duration,
 }
 
 impl Stored {
@@ -38,6 +44,7 @@ pub(super) const CONNECTED: &[Rule<Connected>] = &[
     fault("history-pruned", history_pruned),
     warning("other-version", other_version),
     warning("other-context", other_context),
+    warning("short-claims", short_claims),
 ];
 
 fn orphan_checkpoint(stored: &Stored, report: &mut Report) {
@@ -122,4 +129,15 @@ fn other_context(stored: &Stored, report: &mut Report) {
                 .help("the other contexts have checkpoints of their own; give it back to go on from there");
         }
     }
+}
+
+fn short_claims(stored: &Stored, report: &mut Report) {
+    let Some((at, claims)) = stored.claims.filter(|(_, claims)| *claims < stored.lease) else { return };
+    let (log, lease) = (&stored.log, stored.lease);
+    report
+        .add(at, format!("claims of observers expire after {claims:?}, sooner than an ownership in `{log}`, {lease:?}"))
+        .help(format!(
+            "an instance that stands still for {lease:?} may handle an event beside the one that has taken over; with \
+             `.claim_expiry(..)` of at least that, the other one waits first"
+        ));
 }
