@@ -228,6 +228,9 @@ pub struct LoopSettings {
     /// Events of one key that may queue behind one that was given up, which counts as the first. Later ones wait unbegun
     /// until there is room. Default 1,024.
     pub parked_queue: usize,
+    /// Events of all keys that may be parked. At so many no further key is: its event is tried again until there is room.
+    /// Default 65,536.
+    pub parked_events: usize,
     /// How long an observer's claim of an event is believed without being renewed. Default 5 min.
     pub claim_expiry: Duration,
     /// How long is remembered that an observer has handled an event, and that a saga instance has ended. Default 7 days.
@@ -262,6 +265,7 @@ impl Default for LoopSettings {
             unclean_ends: 3,
             admission_wait: Duration::from_secs(5),
             parked_queue: 1_024,
+            parked_events: 65_536,
             claim_expiry: Duration::from_secs(5 * 60),
             dedupe_window: Duration::from_secs(7 * 24 * 3_600),
             poll_min: Duration::from_millis(100),

@@ -302,6 +302,15 @@ impl BundleBuilder {
         self
     }
 
+    /// Events of all [parked](Self::dead_letter) keys of a consumer that may be stored, the ones that were given up
+    /// included. At so many, what comes for a parked key waits unbegun, and an event of another key that would be given
+    /// up is tried again instead, its later ones behind it; the consumer says `parked queue full`. Default 65,536.
+    #[track_caller]
+    pub fn parked_events(mut self, events: usize) -> Self {
+        self.defaults.parked_events = Some((events, Origin::Builder(here())));
+        self
+    }
+
     /// An event that is known to have been running at so many ends of the process in a row, none of them a stop, is
     /// given to the dead letters instead of being tried again. What was running at the first end is not known; after it,
     /// attempts of events that may have been are recorded before they begin. A process that always stops pays nothing.
@@ -322,7 +331,8 @@ impl BundleBuilder {
 
     /// How long another instance believes that an event an observer has begun to handle is still being handled, if
     /// nothing was heard of it. Renewed while the handler runs, so this is what a crash may delay such an event by; a
-    /// handler that outlives its process in a stopped state for longer may overlap with its second run. Default 5 min.
+    /// handler that outlives its process in a stopped state for longer may overlap with its second run. One shorter than
+    /// the lease of the store is warned of. Default 5 min.
     #[track_caller]
     pub fn claim_expiry(mut self, time: Duration) -> Self {
         self.defaults.claim_expiry = Some((time, Origin::Builder(here())));

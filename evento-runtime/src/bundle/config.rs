@@ -21,8 +21,8 @@ use crate::policy::{CheckpointMode, DeadLetterPolicy, StartFrom};
 /// | of a handler | `[component.OrderView.handler.placed]` `retry = 5` | `EVENTO_CFG_COMPONENT__ORDERVIEW__HANDLER__PLACED__RETRY=5` |
 ///
 /// The settings of a bundle are those of its builder: `window`, `checkpoint`, `checkpoint_every`, `checkpoint_interval`,
-/// `page`, `parked_queue`, `look_ahead`, `look_ahead_bytes`, `unclean_ends`, `admission_wait`, `claim_expiry`,
-/// `dedupe_window`, `retry_delay`, `max_delay`, `poll_min`, `poll_max`, `keep_events`, `keep_resolved`, `keep_audit`,
+/// `page`, `parked_queue`, `parked_events`, `look_ahead`, `look_ahead_bytes`, `unclean_ends`, `admission_wait`,
+/// `claim_expiry`, `dedupe_window`, `retry_delay`, `max_delay`, `poll_min`, `poll_max`, `keep_events`, `keep_resolved`, `keep_audit`,
 /// `stop_deadline`. A component has `enabled` (`false`: this instance does not run it), `checkpoint`, `contexts`,
 /// `dead_letter` (`skip`, `park`), `redrive_transient`, `start` (`beginning`, `head`; heeded when it begins),
 /// `wait_for_head`; a handler `retry`, `retry_delay`, `max_delay`, `timeout`, and, if it takes many events at once,

@@ -236,6 +236,7 @@ impl Plan {
                 Entry::new("unclean_ends", &sizes.unclean_ends, |ends| (*ends).into()),
                 Entry::new("admission_wait", &sizes.admission_wait, shown),
                 Entry::new("parked_queue", &sizes.parked_queue, number),
+                Entry::new("parked_events", &sizes.parked_events, number),
                 Entry::new("claim_expiry", &sizes.claim_expiry, shown),
                 Entry::new("dedupe_window", &sizes.dedupe_window, shown),
                 Entry::new("poll_min", &sizes.poll_min, shown),

@@ -94,6 +94,7 @@ pub(super) struct Defaults {
     pub(super) unclean_ends: Said<u32>,
     pub(super) admission_wait: Said<Duration>,
     pub(super) parked_queue: Said<usize>,
+    pub(super) parked_events: Said<usize>,
     pub(super) claim_expiry: Said<Duration>,
     pub(super) dedupe_window: Said<Duration>,
     pub(super) poll_min: Said<Duration>,
@@ -117,6 +118,7 @@ pub(super) struct Sizes {
     pub(super) unclean_ends: Setting<u32>,
     pub(super) admission_wait: Setting<Duration>,
     pub(super) parked_queue: Setting<usize>,
+    pub(super) parked_events: Setting<usize>,
     pub(super) claim_expiry: Setting<Duration>,
     pub(super) dedupe_window: Setting<Duration>,
     pub(super) poll_min: Setting<Duration>,
@@ -158,6 +160,7 @@ impl Defaults {
         put(&mut self.checkpoint_interval, config.time(&["checkpoint_interval"]));
         put(&mut self.admission_wait, config.time(&["admission_wait"]));
         put(&mut self.parked_queue, config.size(&["parked_queue"]));
+        put(&mut self.parked_events, config.size(&["parked_events"]));
         put(&mut self.claim_expiry, config.time(&["claim_expiry"]));
         put(&mut self.dedupe_window, config.time(&["dedupe_window"]));
         put(&mut self.poll_min, config.time(&["poll_min"]));
@@ -199,6 +202,7 @@ impl Defaults {
             unclean_ends: or_built_in(self.unclean_ends, built_in.unclean_ends),
             admission_wait: or_built_in(self.admission_wait, built_in.admission_wait),
             parked_queue: or_built_in(self.parked_queue, built_in.parked_queue),
+            parked_events: or_built_in(self.parked_events, built_in.parked_events),
             claim_expiry: or_built_in(self.claim_expiry, built_in.claim_expiry),
             dedupe_window: or_built_in(self.dedupe_window, built_in.dedupe_window),
             poll_min: or_built_in(self.poll_min, built_in.poll_min),
@@ -221,6 +225,7 @@ impl Sizes {
             unclean_ends: self.unclean_ends.value,
             admission_wait: self.admission_wait.value,
             parked_queue: self.parked_queue.value,
+            parked_events: self.parked_events.value,
             claim_expiry: self.claim_expiry.value,
             dedupe_window: self.dedupe_window.value,
             poll_min: self.poll_min.value,

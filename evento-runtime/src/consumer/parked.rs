@@ -21,13 +21,18 @@ pub enum Place {
 }
 
 /// The parked keys of one ownership; nobody else adds to them or resolves what is in them. In a healthy consumer there
-/// are none, and a look costs nothing.
-#[derive(Debug, Default)]
+/// are none, and a look costs nothing. A row takes little here (a position, and of each key one copy): the payloads are
+/// in the store, so that a bound of their number is one of their bytes.
+#[derive(Debug)]
 pub struct ParkedKeys {
     keys: HashMap<ParkedKey, Queue, FixedHasher>,
     events: usize,
-    /// How many keys have events that wait for room.
-    full: usize,
+    /// How many the queue of a key takes.
+    per_key: usize,
+    /// How many there may be of all keys.
+    in_all: usize,
+    /// Keys that have events which wait for room.
+    waiting: BTreeSet<ParkedKey>,
     /// How often the store was asked.
     looks: u64,
     /// Of instances: both names of one that could not begin.
@@ -54,15 +59,28 @@ struct Queue {
 }
 
 impl ParkedKeys {
-    /// As they were left.
+    /// None yet. A queue takes `per_key` events, and all of them together `in_all`.
     #[must_use]
-    pub fn load(rows: Vec<ParkedRow>) -> Self {
-        let mut parked = Self::default();
-        for row in rows {
-            parked.park(&row.key, row.position.clone(), row.kind);
-            parked.stored(&row.key, &row.position);
+    pub fn new(per_key: usize, in_all: usize) -> Self {
+        Self {
+            keys: HashMap::default(),
+            events: 0,
+            per_key,
+            in_all,
+            waiting: BTreeSet::new(),
+            looks: 0,
+            names: HashMap::default(),
         }
-        parked
+    }
+
+    /// As they were left, whatever their number: more are not taken until they are fewer.
+    #[must_use]
+    pub fn load(mut self, rows: Vec<ParkedRow>) -> Self {
+        for row in rows {
+            self.park(&row.key, row.position.clone(), row.kind);
+            self.stored(&row.key, &row.position);
+        }
+        self
     }
 
     /// The store is asked what it holds.
@@ -127,15 +145,27 @@ impl ParkedKeys {
         self.keys.get(key).is_some_and(|queue| queue.rows.contains_key(position))
     }
 
-    /// Where an event of `key` belongs, if a queue takes `capacity` events.
+    /// Whether an event of `key` that is given up can be parked. A key that is parked has room for its own.
     #[must_use]
-    pub fn place(&self, key: &ParkedKey, position: &Position, capacity: usize) -> Place {
+    pub fn takes(&self, key: &ParkedKey) -> bool {
+        self.has_room() || self.is_parked(key)
+    }
+
+    /// Whether one more event is taken.
+    #[must_use]
+    pub const fn has_room(&self) -> bool {
+        self.events < self.in_all
+    }
+
+    /// Where an event of `key` belongs.
+    #[must_use]
+    pub fn place(&self, key: &ParkedKey, position: &Position) -> Place {
         let Some(queue) = self.keys.get(key) else { return Place::Free };
         match queue.rows.first_key_value() {
             Some(_) if queue.rows.contains_key(position) => Place::Known,
             // It comes again, and was handled before what the key is parked for.
             Some((first, _)) if position < first => Place::Free,
-            _ if queue.rows.len() < capacity && queue.behind.is_empty() => Place::Row,
+            _ if self.has_room() && queue.rows.len() < self.per_key && queue.behind.is_empty() => Place::Row,
             _ => Place::Behind,
         }
     }
@@ -160,24 +190,33 @@ impl ParkedKeys {
 
     /// A delivery of `key` waits for room. They come in order.
     pub fn wait_behind(&mut self, key: &ParkedKey, number: DeliveryNo) {
-        let queue = self.keys.entry(key.clone()).or_default();
-        self.full += usize::from(queue.behind.is_empty());
-        queue.behind.push_back(number);
+        self.keys.entry(key.clone()).or_default().behind.push_back(number);
+        if !self.waiting.contains(key) {
+            self.waiting.insert(key.clone());
+        }
     }
 
-    /// The next that has room in the queue of `key`; the caller [parks](Self::park) it.
-    pub fn next_with_room(&mut self, key: &ParkedKey, capacity: usize) -> Option<DeliveryNo> {
-        let queue = self.keys.get_mut(key).filter(|queue| queue.rows.len() < capacity)?;
+    /// The next that has room in the queue of its key; the caller [parks](Self::park) it.
+    pub fn next_with_room(&mut self) -> Option<(ParkedKey, DeliveryNo)> {
+        if !self.has_room() {
+            return None;
+        }
+        let fits = |key: &&ParkedKey| self.keys.get(*key).is_some_and(|queue| queue.rows.len() < self.per_key);
+        let key = self.waiting.iter().find(fits)?.clone();
+        let queue = self.keys.get_mut(&key)?;
         let next = queue.behind.pop_front()?;
-        self.full -= usize::from(queue.behind.is_empty());
-        Some(next)
+        if queue.behind.is_empty() {
+            self.waiting.remove(&key);
+        }
+        Some((key, next))
     }
 
     /// One that waited for room does not any more.
     pub fn leave(&mut self, key: &ParkedKey, number: DeliveryNo) {
-        if let Some(queue) = self.keys.get_mut(key).filter(|queue| !queue.behind.is_empty()) {
-            queue.behind.retain(|waiting| *waiting != number);
-            self.full -= usize::from(queue.behind.is_empty());
+        let Some(queue) = self.keys.get_mut(key) else { return };
+        queue.behind.retain(|waiting| *waiting != number);
+        if queue.behind.is_empty() {
+            self.waiting.remove(key);
         }
     }
 
@@ -192,9 +231,8 @@ impl ParkedKeys {
         if key.context.is_empty() {
             self.names.retain(|_, of| of != key);
         }
-        let behind = self.keys.remove(key).map(|queue| queue.behind).unwrap_or_default();
-        self.full -= usize::from(!behind.is_empty());
-        behind.into()
+        self.waiting.remove(key);
+        self.keys.remove(key).map(|queue| queue.behind).unwrap_or_default().into()
     }
 
     /// Whether everything of `key` is to be tried again.
@@ -221,11 +259,11 @@ impl ParkedKeys {
         }
     }
 
-    /// A key whose queue is full, with events that wait for room.
+    /// A key with events that wait for room, and the first of them.
     #[must_use]
-    pub fn full(&self) -> Option<&ParkedKey> {
-        // Nobody looks through all of them for nothing.
-        (self.full > 0).then(|| self.keys.iter().find(|(_, queue)| !queue.behind.is_empty()))?.map(|(key, _)| key)
+    pub fn full(&self) -> Option<(&ParkedKey, DeliveryNo)> {
+        let key = self.waiting.first()?;
+        Some((key, *self.keys.get(key)?.behind.front()?))
     }
 }
 
@@ -244,11 +282,14 @@ mod tests {
 
     proptest! {
         /// Whatever fails, comes, is tried again and fails again: the events of a key leave in the order they came in, and
-        /// no queue has more rows than it may.
+        /// no queue has more rows than it may, nor have all of them.
         #[test]
-        fn events_of_a_key_leave_in_order(steps in proptest::collection::vec((0_u8..3, 0_u8..6), 1..300)) {
+        fn events_of_a_key_leave_in_order(
+            steps in proptest::collection::vec((0_u8..3, 0_u8..6), 1..300),
+            in_all in 1_usize..14,
+        ) {
             const CAPACITY: usize = 4;
-            let mut parked = ParkedKeys::default();
+            let mut parked = ParkedKeys::new(CAPACITY, in_all);
             let mut handled: HashMap<u8, Vec<u64>> = HashMap::new();
             let mut waiting: HashMap<u64, u8> = HashMap::new();
             let mut position = 0;
@@ -257,13 +298,15 @@ mod tests {
                 if action < 4 {
                     position += 1;
                     let before = parked.events();
-                    match parked.place(&of, &at(position), CAPACITY) {
-                        // One in four is given up.
-                        Place::Free if action == 0 => prop_assert!(parked.park(&of, at(position), LetterKind::Dead)),
+                    match parked.place(&of, &at(position)) {
+                        // One in four is given up, if it can be; otherwise it is tried until it is handled.
+                        Place::Free if action == 0 && parked.takes(&of) => {
+                            prop_assert!(parked.park(&of, at(position), LetterKind::Dead));
+                        }
                         Place::Free => handled.entry(k).or_default().push(position),
                         Place::Row => {
                             prop_assert!(!parked.park(&of, at(position), LetterKind::Parked));
-                            prop_assert_eq!(parked.place(&of, &at(position), CAPACITY), Place::Known);
+                            prop_assert_eq!(parked.place(&of, &at(position)), Place::Known);
                             prop_assert_eq!(parked.events(), before + 1);
                         }
                         Place::Behind => {
@@ -284,9 +327,14 @@ mod tests {
                     waiting.remove(&number);
                     handled.entry(k).or_default().push(number);
                 }
-                while let Some(number) = parked.next_with_room(&of, CAPACITY) {
+                while let Some((key, number)) = parked.next_with_room() {
                     waiting.remove(&number);
-                    parked.park(&of, at(number), LetterKind::Parked);
+                    prop_assert!(!parked.park(&key, at(number), LetterKind::Parked));
+                }
+                prop_assert!(parked.events() <= in_all);
+                // Nothing waits for room that is there.
+                for key in &parked.waiting {
+                    prop_assert!(!parked.has_room() || parked.keys[key].rows.len() == CAPACITY);
                 }
                 prop_assert!(parked.keys.values().all(|queue| queue.rows.len() <= CAPACITY && !queue.rows.is_empty()));
             }
@@ -295,7 +343,8 @@ mod tests {
             }
             let queued: usize = parked.keys.values().map(|queue| queue.rows.len()).sum();
             prop_assert_eq!(parked.events(), queued);
-            prop_assert_eq!(parked.full, parked.keys.values().filter(|queue| !queue.behind.is_empty()).count());
+            let full = parked.keys.iter().filter(|(_, queue)| !queue.behind.is_empty()).map(|(key, _)| key);
+            prop_assert_eq!(full.collect::<BTreeSet<_>>(), parked.waiting.iter().collect());
             prop_assert_eq!(handled.values().map(Vec::len).sum::<usize>() + queued + waiting.len(), usize::try_from(position).unwrap());
         }
     }
@@ -304,19 +353,24 @@ mod tests {
     fn what_comes_again_is_told_from_what_is_new() {
         let row =
             |position| ParkedRow { key: key(1), position: at(position), kind: LetterKind::Dead, requested: false };
-        let parked = ParkedKeys::load(vec![row(5), row(9)]);
+        let load = |per_key, in_all| ParkedKeys::new(per_key, in_all).load(vec![row(5), row(9)]);
+        let parked = load(3, 3);
         assert_eq!((parked.keys(), parked.events()), (1, 2));
-        let place = |position| parked.place(&key(1), &at(position), 3);
+        let place = |position| parked.place(&key(1), &at(position));
         assert_eq!([place(4), place(5), place(9), place(10)], [Place::Free, Place::Known, Place::Known, Place::Row]);
-        assert_eq!(parked.place(&key(2), &at(10), 3), Place::Free);
-        assert_eq!(parked.place(&key(1), &at(10), 2), Place::Behind);
+        assert_eq!(parked.place(&key(2), &at(10)), Place::Free);
+        for (per_key, in_all) in [(2, 3), (3, 2), (3, 1)] {
+            assert_eq!(load(per_key, in_all).place(&key(1), &at(10)), Place::Behind);
+        }
+        assert!(load(2, 3).takes(&key(2)), "the queue of another key is full");
+        assert!(!load(3, 2).takes(&key(2)) && load(3, 2).takes(&key(1)), "a parked key has room for its own");
     }
 
     #[test]
     fn what_is_discarded_is_told_from_what_was_not_there_yet() {
         let row =
             |position| ParkedRow { key: key(1), position: at(position), kind: LetterKind::Dead, requested: false };
-        let mut parked = ParkedKeys::load(vec![row(1), row(2)]);
+        let mut parked = ParkedKeys::new(9, 9).load(vec![row(1), row(2)]);
         parked.park(&key(1), at(3), LetterKind::Parked);
         parked.look();
         // Stored since: the answer may be older.
@@ -336,7 +390,7 @@ mod tests {
     fn an_instance_is_known_by_its_names_until_its_queue_is_empty() {
         let instance = |key: &str| ParkedKey { context: "".into(), key: key.into() };
         let (lives, begins) = (instance("a"), instance("b order_id=5 6"));
-        let mut parked = ParkedKeys::default();
+        let mut parked = ParkedKeys::new(9, 9);
         parked.park(&lives, at(1), LetterKind::Dead);
         parked.park(&begins, at(2), LetterKind::Dead);
         parked.park(&begins, at(3), LetterKind::Parked);
@@ -352,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_wish_ends_with_the_key() {
-        let mut parked = ParkedKeys::default();
+        let mut parked = ParkedKeys::new(9, 9);
         assert!(!parked.redrive(&key(1), true), "it is not parked");
         parked.park(&key(1), at(1), LetterKind::Dead);
         assert!(parked.redrive(&key(1), true) && !parked.redrive(&key(1), true));

@@ -49,7 +49,8 @@ pub enum StallReason {
     },
     /// The ownership ran out before it could be renewed.
     LeaseLost,
-    /// A key is parked, the queue behind it is full, and its further events fill what is read ahead.
+    /// A key is parked and the queue behind it is full, or a key cannot be parked because too many events are; and its
+    /// further events fill what is read ahead.
     ParkedQueueFull {
         /// The key, or the instance of a saga.
         key: String,

@@ -180,6 +180,8 @@ async fn a_full_queue_holds_up_its_key_and_no_other() {
         evento_tests::eventually("it says what stands", || consumer.status().reason == full).await;
         let status = consumer.status();
         assert_eq!((status.parked_events, status.open, status.watermark), (3, 17, Some(Position::from_u64(6))));
+        let component = if parallel { "Pooled" } else { "Limited" };
+        assert_eq!(status.held_by.unwrap().to_string(), format!("{component}::made at 7, key k0"));
         assert_eq!(letters(&running).await.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [0, 2, 4]);
         // It is not lost by a stop, and one that waits may be skipped.
         stop(running).await;

@@ -1,4 +1,5 @@
 //! G17: a consumer that does not move says why, and names the event that is in the way; while it lasts, the log does too.
+//! G3: so does a window that is half full.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,5 +135,50 @@ async fn the_log_tells_of_a_consumer_that_does_not_move_at_each_doubling() {
     stands(&running, "Limited", &StallReason::Paused).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(told("seconds").len(), 4);
+    stop(running).await;
+}
+
+/// The events that keep half of the window open, although nothing else happens; and nothing of it with one less.
+#[tokio::test(start_paused = true)]
+async fn half_of_the_window_is_warned_of_with_the_event_that_pins_it_at_each_doubling_of_its_age() {
+    let warnings = Journal::default();
+    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(Warnings(warnings.clone())));
+    let store = MemoryStore::new();
+    append(&store, 0..2, 0).await;
+    let (journal, gate) = (Journal::default(), Arc::new(Semaphore::new(0)));
+    let running = begun(on(&store).component(Pooled(gated(&journal, &gate))).executor(tasks(4)).window(6)).await;
+    let told = |name: &str| -> Vec<String> {
+        let lines = warnings.all().into_iter().filter(|line| line["message"].starts_with("half of the window"));
+        lines.map(|line| line[name].clone()).collect()
+    };
+    let ages = || -> Vec<f64> {
+        told("age_seconds").iter().map(|age| (age.parse::<f64>().unwrap() * 10.0).round() / 10.0).collect()
+    };
+    evento_tests::eventually("two run", || journal.len() == 2).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(ages().is_empty(), "a third of the window: {:?}", ages());
+    append(&store, 2..3, 0).await;
+    evento_tests::eventually("three run", || journal.len() == 3).await;
+    tokio::time::sleep(Duration::from_secs(1_000)).await;
+    let ages = ages();
+    assert!((60.0..62.0).contains(&ages[0]), "{ages:?}");
+    let doubled: Vec<bool> = ages.windows(2).map(|pair| (pair[1] - 2.0 * pair[0]).abs() < 0.2).collect();
+    assert_eq!(doubled, [true; 4], "{ages:?}");
+    for (name, value) in [
+        ("consumer", "b/Pooled v1"),
+        ("gap", "3"),
+        ("window", "6"),
+        ("handler", "Pooled::made"),
+        ("event", "Made"),
+        ("position", "1"),
+    ] {
+        assert_eq!(told(name)[0].trim_matches('"'), value, "{name}");
+    }
+    // The oldest of them ends: what is left is less than half.
+    gate.add_permits(1);
+    evento_tests::eventually("it is settled", || running.status()[0].exposure == 2).await;
+    tokio::time::sleep(Duration::from_secs(10_000)).await;
+    assert_eq!(told("gap").len(), 5);
+    gate.add_permits(1_000);
     stop(running).await;
 }

@@ -281,6 +281,7 @@ fn bad_setting() {
     );
     only(sound().checkpoint_interval(Duration::MAX), "bad-setting");
     only(sound().parked_queue(0), "bad-setting");
+    only(sound().parked_events(0), "bad-setting");
     only(sound().redrive_transient::<Sequential>(Duration::ZERO), "bad-setting");
     only(sound().max_delay(Duration::MAX), "bad-setting");
     only(sound().retry_delay(Duration::from_secs(31)), "bad-setting");

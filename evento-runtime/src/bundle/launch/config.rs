@@ -64,6 +64,7 @@ const OF_BUNDLE: &[(&str, Shape)] = &[
     ("look_ahead_bytes", Shape::Size),
     ("max_delay", Shape::Time),
     ("page", Shape::Size),
+    ("parked_events", Shape::Size),
     ("parked_queue", Shape::Size),
     ("poll_max", Shape::Time),
     ("poll_min", Shape::Time),

@@ -26,6 +26,7 @@ pub(super) fn bad_setting(draft: &Draft<'_>, report: &mut Report) {
         ("window", &sizes.window),
         ("checkpoint_every", &sizes.checkpoint_every),
         ("parked_queue", &sizes.parked_queue),
+        ("parked_events", &sizes.parked_events),
     ] {
         if size.value == 0 {
             report

@@ -13,7 +13,7 @@ use super::lingering::Lingering;
 use super::outage::Outage;
 use super::parking::Parking;
 use super::timers::Timers;
-use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, stall, start};
+use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, stall};
 use crate::cluster::HeldLease;
 use crate::consumer::attempt::Caller;
 use crate::consumer::command::Commands;
@@ -150,7 +150,7 @@ impl ConsumerProcessor {
             phase: StopPhase::Run,
             lost: false,
             store_error: None,
-            pinned: start::PinnedWarning::default(),
+            pinned: stall::Pinned::default(),
             told: outcome::DeadLettersTold::default(),
             standing: stall::Standing::default(),
             suspects,

@@ -218,7 +218,7 @@ pub struct ConsumerProcessor {
     head: Option<Position>,
     /// Open for the stored checkpoint, but completed in transactions.
     completed: BTreeSet<Position>,
-    pinned: start::PinnedWarning,
+    pinned: stall::Pinned,
     told: outcome::DeadLettersTold,
     standing: stall::Standing,
     /// What may have ended the process.
@@ -354,6 +354,7 @@ impl ConsumerProcessor {
             self.next_marking(),
             self.next_parked_look(),
             self.standing.due(),
+            self.next_window_warning(),
             self.next_batch(now),
         ]
         .into_iter()

@@ -158,6 +158,9 @@ impl ConsumerProcessor {
             self.settler.done(number, delivery.event.id);
         }
         self.suspect_settled(number);
+        if let Some(parking) = &mut self.parking {
+            parking.settled(number);
+        }
         if number < REDRIVEN {
             self.log.settle(number);
             self.counters.settled += 1;
@@ -220,6 +223,11 @@ impl ConsumerProcessor {
         if number >= REDRIVEN {
             // One attempt for each time somebody asks.
             decision = Decision::DeadLetter;
+        }
+        if decision == Decision::DeadLetter
+            && self.parking.as_mut().is_some_and(|parking| parking.refuses(number, delivery, &self.plan.id))
+        {
+            decision = Decision::Retry(handler.retry.max_delay);
         }
         self.counters.failed += 1;
         if error.class == ErrorClass::Transient {

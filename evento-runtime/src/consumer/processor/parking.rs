@@ -2,7 +2,7 @@
 //! are settled without having begun. They are handled when the letters of the key are tried again: then every event
 //! that comes meanwhile queues behind them, until none is left.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::consumer::standing::Standing;
 use crate::consumer::status::StallReason;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
+use crate::identity::ConsumerId;
 use crate::outcome::ErrorClass;
 use crate::policy::DeadLetterPolicy;
 use crate::store::{DeadLetter, LetterKind, ParkedKey, ParkedRow, StoredDeadLetter};
@@ -32,8 +33,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(60);
 /// The parked keys of a consumer that parks.
 pub(super) struct Parking {
     keys: Arc<Mutex<ParkedKeys>>,
-    /// How many rows the queue of a key takes.
-    capacity: usize,
+    /// Deliveries that were to be given up when no further key could be parked.
+    refused: BTreeMap<DeliveryNo, ParkedKey>,
     /// Where it is not an event's own key that says what it queues behind.
     standing: Option<Arc<Standing>>,
     /// What the store holds is being read.
@@ -45,10 +46,11 @@ impl Parking {
     /// `rows`: what earlier ownerships have left.
     pub(super) fn of(plan: &ConsumerPlan, rows: Vec<ParkedRow>) -> Option<Self> {
         (plan.dead_letter == DeadLetterPolicy::Park).then(|| {
-            let keys = Arc::new(Mutex::new(ParkedKeys::load(rows)));
+            let settings = &plan.settings;
+            let keys = ParkedKeys::new(settings.parked_queue, settings.parked_events).load(rows);
+            let keys = Arc::new(Mutex::new(keys));
             let standing = (!plan.engine.orders_by_key()).then(|| Arc::new(Standing::new(Arc::clone(&keys))));
-            let capacity = plan.settings.parked_queue;
-            Self { keys, capacity, standing, reading: None, look_at: Instant::now() }
+            Self { keys, refused: BTreeMap::new(), standing, reading: None, look_at: Instant::now() }
         })
     }
 
@@ -88,6 +90,27 @@ impl Parking {
         Some(ParkedKey { context: Arc::clone(&event.context), key: Arc::clone(key) })
     }
 
+    /// Whether an event that is to be given up cannot be parked, as too many are: then it is tried again, with its later
+    /// ones behind it, until there is room.
+    pub(super) fn refuses(&mut self, number: DeliveryNo, delivery: &Delivery, consumer: &ConsumerId) -> bool {
+        let key = self.key_of(delivery).filter(|key| number < REDRIVEN && !lock(&self.keys).takes(key));
+        let Some(key) = key else {
+            self.refused.remove(&number);
+            return false;
+        };
+        if self.refused.is_empty() {
+            tracing::warn!(%consumer, %key, position = %delivery.event.position,
+                "too many parked events for one more parked key: its event is tried again until some are redriven or discarded");
+        }
+        self.refused.insert(number, key);
+        true
+    }
+
+    /// It is settled.
+    pub(super) fn settled(&mut self, number: DeliveryNo) {
+        self.refused.remove(&number);
+    }
+
     /// The key of an event that is to queue behind others.
     fn key_behind(&self, delivery: &Delivery) -> Option<(ParkedKey, Place)> {
         let keys = lock(&self.keys);
@@ -95,7 +118,7 @@ impl Parking {
             return None;
         }
         let key = self.own_key_of(delivery)?;
-        let place = keys.place(&key, &delivery.event.position, self.capacity);
+        let place = keys.place(&key, &delivery.event.position);
         (place != Place::Free).then_some((key, place))
     }
 }
@@ -221,12 +244,11 @@ impl ConsumerProcessor {
         if self.is_skipped(number) {
             return self.settle_skipped(number);
         }
-        let capacity = self.parking.as_ref().map_or(0, |parking| parking.capacity);
         let Some(delivery) = self.deliveries.get_mut(&number) else { return };
         let position = delivery.event.position.clone();
         let (is_parked, place) = self.parking.as_ref().map_or((false, Place::Free), |parking| {
             let keys = lock(&parking.keys);
-            (keys.is_parked(key), keys.place(key, &position, capacity))
+            (keys.is_parked(key), keys.place(key, &position))
         });
         if !is_parked {
             // It has gone on since.
@@ -313,9 +335,8 @@ impl ConsumerProcessor {
             let (lane, of_lane) = (self.lanes[delivery.handler], delivery.key.clone());
             self.dispatch.push(number, lane, of_lane);
         }
-        let capacity = self.parking.as_ref().map_or(0, |parking| parking.capacity);
-        while let Some(number) = self.with_parked(|keys| keys.next_with_room(key, capacity)) {
-            self.park(number, key);
+        while let Some((key, number)) = self.with_parked(ParkedKeys::next_with_room) {
+            self.park(number, &key);
         }
     }
 
@@ -380,10 +401,17 @@ impl ConsumerProcessor {
         }
     }
 
-    /// The key whose further events fill what is read ahead.
-    pub(super) fn full_queue(&self) -> Option<StallReason> {
+    /// A key whose further events wait for room in its queue, or that has no queue because there are too many parked
+    /// events, and the event that waits.
+    pub(super) fn first_without_room(&self) -> Option<(String, DeliveryNo)> {
         let parking = self.parking.as_ref()?;
-        lock(&parking.keys).full().map(|key| StallReason::ParkedQueueFull { key: key.to_string() })
+        let refused = parking.refused.first_key_value().map(|(number, key)| (key.to_string(), *number));
+        refused.or_else(|| lock(&parking.keys).full().map(|(key, number)| (key.to_string(), number)))
+    }
+
+    /// What fills what is read ahead, if that is parked keys.
+    pub(super) fn full_queue(&self) -> Option<StallReason> {
+        self.first_without_room().map(|(key, _)| StallReason::ParkedQueueFull { key })
     }
 
     fn with_parked<T: Default>(&self, work: impl FnOnce(&mut ParkedKeys) -> T) -> T {

@@ -24,6 +24,7 @@ impl ConsumerProcessor {
         let exposure = self.exposure();
         let held_by = reason.as_ref().and_then(|reason| self.held_by(reason));
         self.standing.note(&self.plan.id, reason.as_ref(), held_by.as_ref());
+        self.warn_of_window(exposure);
         self.status.update(|status| {
             status.epoch = self.lease.lease().epoch;
             let is_held = |reason: &Option<StallReason>| matches!(reason, Some(StallReason::GapHold { .. }));

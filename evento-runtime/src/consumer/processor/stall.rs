@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::ConsumerProcessor;
+use super::{ConsumerProcessor, Delivery};
 use crate::consumer::status::{HeldBy, StallReason};
 use crate::identity::ConsumerId;
 
 /// A reason that lasts is told of after this long, and at each doubling.
 const TELLING: Duration = Duration::from_secs(5);
+
+/// What pins half of the window is told of once it has run for so long, and at each doubling of its age.
+const PINNING: Duration = Duration::from_millis(500);
 
 /// Since when a consumer stands, and for what.
 #[derive(Default)]
@@ -50,7 +53,49 @@ impl Standing {
     }
 }
 
+/// How old what pins half of the window is to be when it is told of; `None`: nothing does.
+#[derive(Debug, Default)]
+pub(super) struct Pinned(Option<Duration>);
+
 impl ConsumerProcessor {
+    /// The oldest delivery that is not settled, where half of the window would run again because of it.
+    fn pins(&self, exposure: usize) -> Option<(&Delivery, Instant)> {
+        if exposure * 2 < self.plan.settings.window {
+            return None;
+        }
+        let oldest = self.deliveries.get(&self.log.oldest()?)?;
+        Some((oldest, oldest.began?))
+    }
+
+    /// Warns of a window that is half full, of the event that keeps it so, and again at each doubling of its age.
+    pub(super) fn warn_of_window(&mut self, exposure: usize) {
+        let Some((oldest, began)) = self.pins(exposure) else {
+            self.pinned.0 = None;
+            return;
+        };
+        let (age, due) = (began.elapsed(), self.pinned.0.unwrap_or(PINNING));
+        if age >= due {
+            tracing::warn!(
+                consumer = %self.plan.id,
+                gap = self.log.watermark_lag(),
+                window = self.plan.settings.window,
+                would_run_again = exposure,
+                handler = self.callers[oldest.handler].label(),
+                event = %oldest.event.name,
+                position = %oldest.event.position,
+                age_seconds = age.as_secs_f64(),
+                "half of the window would run again after a crash; this event pins it"
+            );
+        }
+        self.pinned.0 = Some(if age >= due { age * 2 } else { due });
+    }
+
+    /// When the window is to be warned of although nothing happens.
+    pub(super) fn next_window_warning(&self) -> Option<Instant> {
+        let (_, began) = self.pins(self.exposure()).filter(|_| self.pinned.0.is_some())?;
+        began.checked_add(self.pinned.0?)
+    }
+
     /// The event that is in the way of the others.
     pub(super) fn held_by(&self, reason: &StallReason) -> Option<HeldBy> {
         let number = match reason {
@@ -60,6 +105,7 @@ impl ConsumerProcessor {
                 .iter()
                 .find(|(_, delivery)| delivery.event.position == *position)
                 .map(|(number, _)| *number),
+            StallReason::ParkedQueueFull { .. } => self.first_without_room().map(|(_, number)| number),
             StallReason::WindowFull
             | StallReason::NoPermit { .. }
             | StallReason::RateLimited { .. }

@@ -23,12 +23,6 @@ const INLINE_AT_ONCE: usize = 64;
 /// Permits waited for at once, where they are shared.
 const MANY_TICKETS: usize = 64;
 
-/// When the window was last warned of: at half of it, then at each doubling of the age of what pins it.
-#[derive(Debug, Default)]
-pub(super) struct PinnedWarning {
-    next_age: Option<Duration>,
-}
-
 impl ConsumerProcessor {
     /// Whether anything may begin at all.
     pub(super) fn may_begin(&self) -> bool {
@@ -52,8 +46,7 @@ impl ConsumerProcessor {
     }
 
     /// Whether one more delivery fits the window.
-    fn has_room(&mut self) -> bool {
-        self.warn_of_window();
+    fn has_room(&self) -> bool {
         self.exposure() + self.claimed_not_begun < self.plan.settings.window
     }
 
@@ -69,30 +62,6 @@ impl ConsumerProcessor {
         // `checkpoint_every = 1`: what was started or settled is stored before the next one starts.
         let stored_first = self.plan.settings.checkpoint_every == 1;
         !(stored_first && (self.log.changed() > 0 || self.settler.has_parts() || self.settler.is_writing()))
-    }
-
-    fn warn_of_window(&mut self) {
-        let (exposure, window) = (self.exposure(), self.plan.settings.window);
-        if exposure * 2 < window {
-            self.pinned.next_age = None;
-            return;
-        }
-        let Some(oldest) = self.log.oldest().and_then(|number| self.deliveries.get(&number)) else { return };
-        let Some(began) = oldest.began else { return };
-        let age = began.elapsed();
-        if age < self.pinned.next_age.unwrap_or(Duration::from_millis(500)) {
-            return;
-        }
-        self.pinned.next_age = Some(age * 2);
-        tracing::warn!(
-            consumer = %self.plan.id,
-            exposure,
-            window,
-            handler = self.callers[oldest.handler].label(),
-            position = %oldest.event.position,
-            age_seconds = age.as_secs(),
-            "half of the window would run again after a crash; this handler pins it"
-        );
     }
 
     /// Runs deliveries of the consumer's own loop as far as they go without waiting. `true`: there is more.
