@@ -58,6 +58,51 @@ async fn a_late_lower_commit_is_waited_for() {
     store.close().await;
 }
 
+/// The event behind the hole looks as old or as new as it likes.
+#[tokio::test(flavor = "multi_thread")]
+async fn b04_times_of_producers_decide_about_no_hole() {
+    let Some(corner) = Corner::new() else { return };
+    let (store, spis) = corner.open().await;
+    put(&spis, 1).await;
+    let (mut slow, mut other) = (corner.stranger().await, corner.stranger().await);
+    begin(&mut slow).await;
+    store.append_in(&mut slow, None::<String>, Expected::Any, [event([2])]).await.unwrap();
+    put(&spis, 3).await;
+    for micros in [0, i64::MAX / 2] {
+        let sql = corner.sql("UPDATE @event SET recorded_at = $1 WHERE position = 3");
+        let dated = sqlx::query(sql).bind(micros).execute(&mut other).await.unwrap();
+        assert_eq!(dated.rows_affected(), 1);
+        put(&spis, 4).await;
+        assert_eq!(payloads(&spis).await, [1], "recorded at {micros}");
+    }
+    commit(&mut slow).await;
+    assert_eq!(payloads(&spis).await, [1, 2, 3, 4, 4]);
+    store.close().await;
+}
+
+/// Nothing happens for longer than anybody would wait; the first append after that is a slow one.
+#[tokio::test(flavor = "multi_thread")]
+async fn b05_a_long_silence_uses_up_no_patience() {
+    let Some(corner) = Corner::new() else { return };
+    let (store, spis) = corner.open().await;
+    put(&spis, 1).await;
+    let seconds = async |seconds: u64| {
+        for _ in 0..seconds * 10 {
+            assert_eq!(payloads(&spis).await, [1]);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    seconds(11).await;
+    let mut slow = corner.stranger().await;
+    begin(&mut slow).await;
+    store.append_in(&mut slow, None::<String>, Expected::Any, [event([2])]).await.unwrap();
+    put(&spis, 3).await;
+    seconds(1).await;
+    commit(&mut slow).await;
+    assert_eq!(payloads(&spis).await, [1, 2, 3]);
+    store.close().await;
+}
+
 /// What lies before a point in time is never above what can be read by now.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_point_in_time_lies_above_a_hole() {

@@ -32,6 +32,8 @@ mod mariadb;
 mod nested;
 #[cfg(feature = "postgres")]
 mod processes;
+#[cfg(feature = "postgres")]
+mod read_only;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod room;
 #[cfg(feature = "postgres")]

@@ -4,7 +4,7 @@ use evento_runtime::StoreErrorKind;
 use evento_tests::servers::unique;
 use sqlx::AssertSqlSafe;
 
-fn as_user(url: &str, user: &str) -> String {
+pub(crate) fn as_user(url: &str, user: &str) -> String {
     let (scheme, address) = url.split_once("://").unwrap();
     let address = address.rsplit_once('@').map_or(address, |(_, address)| address);
     format!("{scheme}://{user}:secret@{address}")

@@ -61,4 +61,4 @@ mod saturation;
 mod starting;
 mod steering;
 mod stopping;
-mod table;
+pub(crate) mod table;

@@ -288,9 +288,13 @@ pub(crate) enum Fate {
 
 type Rule = Arc<dyn Fn(Settlement) -> BoxFuture<'static, Fate> + Send + Sync>;
 
+/// What becomes of a wish to pause a consumer, or to go on.
+type Switching = Arc<dyn Fn() -> Fate + Send + Sync>;
+
 struct Fated {
     inner: Arc<dyn ConsumerStateStore>,
     rule: Rule,
+    switching: Switching,
 }
 
 /// The parts of a store, but settlements end as `rule` says.
@@ -301,7 +305,16 @@ where
 {
     let mut config = ConsumerEngineConfig::of(store);
     let rule: Rule = Arc::new(move |settlement| Box::pin(rule(settlement)));
-    config.state_store = Arc::new(Fated { inner: config.state_store, rule });
+    let switching: Switching = Arc::new(|| Fate::Stored);
+    config.state_store = Arc::new(Fated { inner: config.state_store, rule, switching });
+    config
+}
+
+/// The parts of a store, but wishes to pause or to go on end as `switching` says.
+pub(crate) fn switched(store: &Store, switching: impl Fn() -> Fate + Send + Sync + 'static) -> ConsumerEngineConfig {
+    let mut config = ConsumerEngineConfig::of(store);
+    let rule: Rule = Arc::new(|_| Box::pin(async { Fate::Stored }));
+    config.state_store = Arc::new(Fated { inner: config.state_store, rule, switching: Arc::new(switching) });
     config
 }
 
@@ -342,7 +355,11 @@ impl ConsumerStateStore for Fated {
     }
 
     async fn set_enabled(&self, consumer: &ConsumerId, enabled: bool) -> Result<(), StoreError> {
-        self.inner.set_enabled(consumer, enabled).await
+        let fate = (self.switching)();
+        if fate != Fate::Refused {
+            self.inner.set_enabled(consumer, enabled).await?;
+        }
+        if fate == Fate::Stored { Ok(()) } else { Err(StoreError::new(StoreErrorKind::Connection, "fated")) }
     }
 
     async fn consumers(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
