@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use evento_runtime::executor::{ConsumerExecutor, ConsumerExecutors};
+use evento_runtime::observe::metrics::HandlerTimes;
 use evento_runtime::store::{Sqlite, Store};
 use evento_runtime::{AppendError, Bundle, Expected, NewEvent, Position, Running, shutdown_signal};
 
@@ -34,12 +35,15 @@ const DEADLINE: Duration = Duration::from_secs(30);
 async fn main() -> evento_runtime::Result {
     let arguments = Arguments::parse();
     let db = arguments.db.clone().unwrap_or_else(new_file);
-    let bundle = Bundle::builder("orders")
+    let mut bundle = Bundle::builder("orders")
         .discover()
         .store(Sqlite::file(&db))
         .executor(executor(&arguments))
-        .checkpoint_mode(arguments.mode.into())
-        .build()?;
+        .checkpoint_mode(arguments.mode.into());
+    if arguments.serve.is_some() {
+        bundle = bundle.telemetry(HandlerTimes::new());
+    }
+    let bundle = bundle.build()?;
     // From here on there is a database file.
     println!("database: {}", db.display());
     let running = bundle.start().await?;

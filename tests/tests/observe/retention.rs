@@ -154,3 +154,28 @@ async fn nobody_begins_below_what_was_pruned() {
     next.stop(PATIENCE).await.unwrap();
     running.stop(PATIENCE).await.unwrap();
 }
+
+/// A dead letter has a copy of what it is about.
+#[tokio::test(start_paused = true)]
+async fn a_dead_letter_outlives_its_event() {
+    let store = MemoryStore::new();
+    let running = start(bundle("shop", &store)).await;
+    let given_up = place(&running, orders(1, 99)).await;
+    let last = place(&running, orders(3, 0)).await;
+    settled(&running, &last).await;
+    hours_go_by().await;
+    assert_eq!(running.store().prune(Timestamp::from_micros(i64::MAX), 1_000).await.unwrap().events, 2);
+    assert!(running.store().events.read_exact(std::slice::from_ref(&given_up)).await.unwrap().is_empty());
+    let consumer = running.consumers().remove(0);
+    let letter = async || consumer.dead_letters(LetterFilter::at(given_up.clone()), None, 1).await.unwrap().remove(0);
+    let before = letter().await.letter.attempts;
+    assert_eq!(consumer.redrive(LetterFilter::all()).await.unwrap(), 1);
+    for _ in 0..600 {
+        if letter().await.letter.attempts > before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(letter().await.letter.attempts > before, "it was handed to its handler once more");
+    running.stop(PATIENCE).await.unwrap();
+}

@@ -1,20 +1,24 @@
 //! The description of the API, made of the list of its routes.
 
+use axum::extract::State;
 use axum::http::Method;
 use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
 
 use super::super::page::Base;
 use super::super::routes::{Entry, Right, entries};
+use super::super::shared::Shared;
 use super::schemas::{self, POSITION, TIME, refer};
+use crate::identity::ConsumerId;
 
 /// OpenAPI 3.1.
-pub(crate) async fn description(Extension(base): Extension<Base>) -> Json<Value> {
+pub(crate) async fn description(State(shared): State<Shared>, Extension(base): Extension<Base>) -> Json<Value> {
+    let example = shared.consumers.first().map(|consumer| consumer.id());
     let mut paths: Map<String, Value> = Map::new();
     for entry in entries().into_iter().filter(|entry| entry.info.path.starts_with("/api/")) {
         let method = entry.info.method.as_str().to_ascii_lowercase();
         let path = paths.entry(entry.info.path).or_insert_with(|| json!({}));
-        path[method] = operation(&entry);
+        path[method] = operation(&entry, example);
     }
     Json(json!({
         "openapi": "3.1.0",
@@ -31,12 +35,25 @@ pub(crate) async fn description(Extension(base): Extension<Base>) -> Json<Value>
     }))
 }
 
-fn operation(entry: &Entry) -> Value {
+fn operation(entry: &Entry, example: Option<&ConsumerId>) -> Value {
     let posted = entry.info.method == Method::POST;
     let in_path = entry.info.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let mut parameters: Vec<Value> = in_path.map(|name| parameter(name, "path", in_path_schema(name))).collect();
+    let mut parameters: Vec<Value> = in_path
+        .map(|name| {
+            let mut parameter = parameter(name, "path", true, &in_path_schema(name));
+            match (name, example) {
+                ("component", Some(id)) => parameter["example"] = (*id.component).into(),
+                ("version", Some(id)) => parameter["example"] = id.version.into(),
+                ("context", Some(id)) => parameter["example"] = id.context.to_string().into(),
+                _ => {}
+            }
+            parameter
+        })
+        .collect();
     if !posted {
-        parameters.extend(entry.takes.iter().map(|name| parameter(name, "query", said_schema(entry, name))));
+        let in_query =
+            |name: &&'static str| parameter(name, "query", is_needed(entry, name), &said_schema(entry, name));
+        parameters.extend(entry.takes.iter().map(in_query));
     }
     let mut operation = json!({
         "summary": entry.info.about,
@@ -50,18 +67,24 @@ fn operation(entry: &Entry) -> Value {
         "responses": responses(entry),
     });
     if posted && !entry.takes.is_empty() {
-        let fields = entry.takes.iter().map(|name| ((*name).to_owned(), field(said_schema(entry, name))));
-        operation["requestBody"] = json!({
-            "content": {
-                "application/json": { "schema": { "type": "object", "properties": fields.collect::<Map<_, _>>() } },
-            },
-        });
+        let field = |name: &&'static str| ((*name).to_owned(), field(entry, name));
+        let fields: Map<_, _> = entry.takes.iter().map(field).collect();
+        let needed: Vec<_> = entry.takes.iter().filter(|name| is_needed(entry, name)).collect();
+        let schema = json!({ "type": "object", "properties": fields, "required": needed });
+        operation["requestBody"] =
+            json!({ "required": !needed.is_empty(), "content": { "application/json": { "schema": schema } } });
     }
     operation
 }
 
-fn parameter(name: &str, place: &str, schema: Value) -> Value {
-    json!({ "name": name, "in": place, "required": place == "path", "schema": schema })
+fn parameter(name: &str, place: &str, required: bool, schema: &Value) -> Value {
+    json!({ "name": name, "in": place, "required": required, "schema": schema })
+}
+
+/// Whether a route does nothing without it.
+fn is_needed(entry: &Entry, name: &str) -> bool {
+    let last = entry.info.path.rsplit('/').next().unwrap_or_default();
+    matches!((last, name), ("seek", "to") | ("skip", "position") | ("purge" | "prune" | "prunable", "before"))
 }
 
 fn in_path_schema(name: &str) -> Value {
@@ -75,7 +98,8 @@ fn in_path_schema(name: &str) -> Value {
 
 /// Of what a query or a body says. A text that is empty says nothing.
 fn said_schema(entry: &Entry, name: &str) -> Value {
-    let texts = |pattern: &str| json!({ "type": "string", "pattern": format!("^({pattern})?$") });
+    let empty = if is_needed(entry, name) { "" } else { "?" };
+    let texts = |pattern: &str| json!({ "type": "string", "pattern": format!("^({pattern}){empty}$") });
     match name {
         "limit" => json!({ "type": "integer", "minimum": 0, "description": "At most 100 count." }),
         "position" => texts(POSITION),
@@ -96,8 +120,15 @@ fn said_schema(entry: &Entry, name: &str) -> Value {
 }
 
 /// Of a body: the text, or a number or a flag that is written as one.
-fn field(text: Value) -> Value {
-    json!({ "anyOf": [text, { "type": ["number", "boolean", "null"] }] })
+fn field(entry: &Entry, name: &str) -> Value {
+    let text = said_schema(entry, name);
+    match name {
+        "to" => text,
+        "position" if is_needed(entry, name) => json!({ "anyOf": [text, { "type": "integer", "minimum": 0 }] }),
+        // Microseconds since 1970, or before.
+        _ if is_needed(entry, name) => json!({ "anyOf": [text, { "type": "integer" }] }),
+        _ => json!({ "anyOf": [text, { "type": ["number", "boolean", "null"] }] }),
+    }
 }
 
 fn responses(entry: &Entry) -> Value {
