@@ -64,7 +64,12 @@ async fn a_takeover_waits_for_a_guarded_transaction() {
     sqlx::raw_sql(corner.sql("UPDATE @lease SET expires_at = 0")).execute(&mut admin).await.unwrap();
     let (other, other_spis) = corner.open().await;
     let taking = tokio::spawn(async move { other_spis.stores.lock.acquire(&consumer("A"), NONE).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // Its lease is taken, its fence is not.
+    let taken = || sqlx::query_scalar::<_, i64>(corner.sql("SELECT count(*) FROM @lease WHERE expires_at > 0"));
+    while taken().fetch_one(&mut admin).await.unwrap() == 0 {
+        assert!(!taking.is_finished());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     assert!(!taking.is_finished());
     // The lease names the new owner already: the old one is refused from now on.
     let refused = spis.stores.state.settle(&before, Settlement::default()).await.unwrap_err();

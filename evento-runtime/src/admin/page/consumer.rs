@@ -62,7 +62,7 @@ pub(crate) async fn consumer(
                 figure data-chart="in_flight" { figcaption { "Handlers that run" } }
             }
             @if !consumer.handler_times.is_empty() {
-                figure data-chart="handler_time" { figcaption { "Handler time in ms, mean of a second" } }
+                figure data-chart="handler_time" { figcaption { "Handler time in ms" } }
             }
         }
         @if who.caller.rights.act { (actions(&base, &consumer)) }

@@ -45,7 +45,7 @@ pub(super) async fn overview(State(shared): State<Shared>, Extension(base): Exte
             figure data-chart="lag" { figcaption { "Lag in events, all consumers" } }
             figure data-chart="rate" { figcaption { "Events settled in a second" } }
             @if overview.consumers.iter().any(|consumer| !consumer.handler_times.is_empty()) {
-                figure data-chart="handler_time" { figcaption { "Handler time in ms, mean of a second" } }
+                figure data-chart="handler_time" { figcaption { "Handler time in ms" } }
             }
         }
         (consumers(&base, &overview))
