@@ -90,6 +90,8 @@ mod sync;
 pub mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "admin")]
+mod view;
 
 #[doc(hidden)]
 pub mod __private;

@@ -5,17 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules by layer; a module may name those of its own layer and below.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 8] = [
     &["error", "event", "outcome", "policy", "clock", "deps", "task", "sync", "identity"],
     &["context", "component", "interceptor", "source", "store", "executor"],
     &["consumer", "cluster"],
     &["engine"],
     &["bundle"],
-    &["admin", "observe"],
+    &["observe", "view"],
+    &["admin"],
+    &["cli"],
 ];
 
 /// What stands beside the layers: re-exports, the crate's face, the suite.
-const BESIDE: [&str; 7] = ["lib", "prelude", "macros", "link", "__private", "conformance", "testing"];
+const BESIDE: [&str; 8] = ["lib", "prelude", "macros", "link", "__private", "conformance", "testing", "bin"];
 
 fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|modules| modules.contains(&module))
@@ -81,6 +83,9 @@ fn each_driver_is_named_in_its_own_folder() {
         }
         if module != "admin" && ["axum::", "maud::"].iter().any(|name| names_of(&code, name).next().is_some()) {
             wrong.push(format!("{file} names what the admin router is made of"));
+        }
+        if module != "cli" && ["clap::", "ureq::"].iter().any(|name| names_of(&code, name).next().is_some()) {
+            wrong.push(format!("{file} names what the command line is made of"));
         }
         // The engines know stores by their traits.
         let engine = layer(&module).is_some_and(|layer| layer == 2 || layer == 3);

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::page::{self, Base};
 use crate::error::{AdminError, StoreError};
+use crate::view::words::Unclear;
 
 /// Told as JSON to programs, as a page to people.
 #[derive(Debug, Clone)]
@@ -67,6 +68,12 @@ impl IntoResponse for Fault {
         let mut response = self.answer(None);
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+impl From<Unclear> for Fault {
+    fn from(Unclear(message): Unclear) -> Self {
+        Self::invalid(message)
     }
 }
 

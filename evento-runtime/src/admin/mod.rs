@@ -47,7 +47,6 @@ mod fault;
 mod guard;
 mod live;
 mod page;
-mod payload;
 mod routes;
 #[cfg(feature = "metrics")]
 mod scraped;
@@ -55,8 +54,6 @@ mod scraped;
 #[path = "unscraped.rs"]
 mod scraped;
 mod shared;
-mod time;
-mod view;
 
 pub use access::{Access, Caller, Rights, SHORTEST_TOKEN, TokenError};
 pub use routes::{MAX_BODY, Right, RouteInfo, routes};

@@ -1,9 +1,9 @@
 //! Metrics, where they are built in.
 
-use super::view::TimesView;
 use crate::bundle::Running;
 use crate::identity::ConsumerId;
 use crate::observe::metrics::{HandlerTime, Metrics};
+use crate::view::TimesView;
 
 /// What a scrape is answered with.
 pub(super) struct Scraped(Metrics);

@@ -14,7 +14,6 @@ use uuid::Uuid;
 use super::access::{Caller, Rule};
 use super::fault::Fault;
 use super::scraped::Scraped;
-use super::view::{Components, Overview};
 use crate::bundle::Running;
 use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::StopPhase;
@@ -26,6 +25,7 @@ use crate::observe::HealthCheck;
 use crate::store::{AuditRow, Store};
 use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
+use crate::view::{Components, Overview, Subject};
 
 /// How long an overview is good for whoever asks next.
 const FRESH: Duration = Duration::from_millis(900);
@@ -116,6 +116,20 @@ impl Shared {
         if stored.contains(&id) { Ok((id, None)) } else { Err(unknown()) }
     }
 
+    async fn look(&self) -> Result<Overview, Fault> {
+        let subject = Subject {
+            bundle: &self.bundle,
+            components: &self.components,
+            consumers: &self.consumers,
+            planned: &[],
+            executors: &self.executors,
+            times: &|consumer| self.scraped.times(consumer),
+            store: &self.store,
+            me: Some(self.store.stores.lock.owner()),
+        };
+        Ok(Overview::look(subject).await?)
+    }
+
     /// Consumers, executors and instances, as they are or were less than a second ago.
     pub(super) async fn overview(&self) -> Result<Arc<Overview>, Fault> {
         let fresh = |latest: &Latest| {
@@ -125,7 +139,7 @@ impl Shared {
         if let Some(overview) = fresh(&lock(&self.latest)) {
             return Ok(overview);
         }
-        let mut overview = Overview::look(self).await?;
+        let mut overview = self.look().await?;
         let mut latest = lock(&self.latest);
         latest.rate(&mut overview);
         let overview = Arc::new(overview);

@@ -1,8 +1,8 @@
 //! Metrics, where they are not built in.
 
-use super::view::TimesView;
 use crate::bundle::Running;
 use crate::identity::ConsumerId;
+use crate::view::TimesView;
 
 /// What a scrape is answered with.
 pub(super) struct Scraped;

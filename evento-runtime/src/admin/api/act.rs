@@ -14,14 +14,13 @@ use uuid::Uuid;
 use super::super::asked::Path;
 use super::super::fault::Fault;
 use super::super::shared::{ConsumerPath, Shared, Who};
-use super::super::time;
-use super::letters::Which;
-use super::position;
 use crate::consumer::SeekTo;
 use crate::engine::{Delivered, Errand, RemoteConsumer};
 use crate::error::AdminError;
 use crate::event::{Position, Timestamp};
 use crate::store::LetterFilter;
+use crate::view::time;
+use crate::view::words::{self, Which, position};
 
 /// Something an operator may ask for.
 #[derive(Debug, Clone)]
@@ -171,15 +170,7 @@ pub(crate) struct Seek {
 
 impl Seek {
     pub(crate) fn action(&self) -> Result<Action, Fault> {
-        let to = match (&*self.to, self.to.split_once(':')) {
-            ("start", _) => SeekTo::Start,
-            ("head", _) => SeekTo::Head,
-            (_, Some(("after", text))) => SeekTo::After(position(text)?),
-            (_, Some(("time", text))) => SeekTo::Time(
-                time::of_text(text).ok_or_else(|| Fault::invalid("a time is written as `2026-11-30T18:44:00Z`"))?,
-            ),
-            _ => return Err(Fault::invalid("`to` is `start`, `head`, `after:POSITION` or `time:TIME`")),
-        };
+        let to = words::seek_to(&self.to)?;
         let keep = match &*self.keep {
             "" | "false" => false,
             "true" | "on" => true,
@@ -229,25 +220,7 @@ pub(crate) struct Letters {
 impl Letters {
     /// The filter, and how the audit keeps it.
     fn meant(&self) -> Result<(LetterFilter, Value), Fault> {
-        let all = matches!(&*self.all, "true" | "on");
-        if all != self.which.is_all() {
-            return Err(Fault::invalid("say which dead letters are meant, or `all`, and not both"));
-        }
-        let which = &self.which;
-        let said = [
-            ("position", &which.position),
-            ("name", &which.name),
-            ("key", &which.key),
-            ("kind", &which.kind),
-            ("handler", &which.handler),
-            ("class", &which.class),
-            ("error", &which.error),
-            ("since", &which.since),
-            ("before", &which.before),
-        ];
-        let said = said.into_iter().filter(|(_, text)| !text.is_empty());
-        let said: Map<_, _> = said.map(|(name, text)| (name.to_owned(), Value::from(text.as_str()))).collect();
-        Ok((which.filter()?, if all { json!({ "all": true }) } else { said.into() }))
+        Ok(words::meant(matches!(&*self.all, "true" | "on"), &self.which)?)
     }
 
     pub(crate) fn redriven(&self) -> Result<Action, Fault> {
@@ -288,9 +261,7 @@ pub(crate) struct Purge {
 
 impl Purge {
     pub(crate) fn action(&self) -> Result<Action, Fault> {
-        let before = time::of_text(&self.before);
-        let before = before.ok_or_else(|| Fault::invalid("`before` is a time, written as `2026-11-30T18:44:00Z`"))?;
-        Ok(Action::Purge { before })
+        Ok(Action::Purge { before: words::time(&self.before)? })
     }
 }
 

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::super::asked::{Path, Query};
 use super::super::fault::Fault;
 use super::super::shared::Shared;
-use super::super::time;
-use super::super::view::EventView;
 use super::letters::LOOK;
-use super::{limited, position};
+use super::limited;
 use crate::error::StoreErrorKind;
 use crate::event::StoredEvent;
 use crate::identity::ContextPattern;
 use crate::source::{Browse, EventFilter, FetchLimits};
+use crate::view::EventView;
+use crate::view::words::{position, time};
 
 /// How much of a payload a list shows.
 const GLANCE: usize = 256;
@@ -64,9 +64,7 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
     let said = |text: &str| (!text.is_empty()).then(|| position(text)).transpose();
     let mut after = said(&wanted.after)?;
     if !wanted.since.is_empty() && after.is_none() {
-        let time = time::of_text(&wanted.since)
-            .ok_or_else(|| Fault::invalid("a time is written as `2026-11-30T18:44:00Z`"))?;
-        after = log.before(time).await?;
+        after = log.before(time(&wanted.since)?).await?;
     }
     let look = |event: &StoredEvent| EventView::of(event, &shared.redaction, GLANCE);
     let view = |events: &[StoredEvent]| events.iter().map(look).collect::<Vec<_>>();

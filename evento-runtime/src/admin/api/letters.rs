@@ -9,84 +9,16 @@ use serde_json::{Value, json};
 use super::super::asked::{Path, Query};
 use super::super::fault::Fault;
 use super::super::shared::{ConsumerPath, Shared};
-use super::super::time;
-use super::super::view::LetterView;
-use super::{limited, position};
+use super::limited;
 use crate::identity::ConsumerId;
-use crate::outcome::ErrorClass;
-use crate::store::{LetterFilter, LetterKind, StoredDeadLetter};
+use crate::store::{LetterFilter, StoredDeadLetter};
+use crate::view::LetterView;
+use crate::view::words::{Which, position};
 
 /// How much of a payload a list shows.
 const GLANCE: usize = 512;
 /// How much of a payload the letter itself shows.
 pub(crate) const LOOK: usize = 64 * 1_024;
-
-/// Which letters are meant, as a query or a body says. A field that is empty says nothing, so that forms can be sent as
-/// they are.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Which {
-    pub(crate) position: String,
-    pub(crate) name: String,
-    pub(crate) key: String,
-    pub(crate) kind: String,
-    pub(crate) handler: String,
-    pub(crate) class: String,
-    pub(crate) error: String,
-    pub(crate) since: String,
-    pub(crate) before: String,
-    pub(crate) after: String,
-    pub(crate) limit: Option<usize>,
-}
-
-impl Which {
-    /// Whether nothing is said.
-    pub(crate) fn is_all(&self) -> bool {
-        let said = [
-            &self.position,
-            &self.name,
-            &self.key,
-            &self.kind,
-            &self.handler,
-            &self.class,
-            &self.error,
-            &self.since,
-            &self.before,
-        ];
-        said.iter().all(|text| text.is_empty())
-    }
-
-    pub(crate) fn filter(&self) -> Result<LetterFilter, Fault> {
-        let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let time = |text: &str| match text {
-            "" => Ok(None),
-            text => time::of_text(text).map(Some).ok_or_else(|| {
-                Fault::invalid("a time is written as `2026-11-30T18:44:00Z`, or in microseconds since 1970")
-            }),
-        };
-        let mut filter = LetterFilter::all();
-        filter.position = said(&self.position).map(|text| position(&text)).transpose()?;
-        filter.name = said(&self.name);
-        filter.key = said(&self.key);
-        filter.handler = said(&self.handler);
-        filter.error = said(&self.error);
-        filter.kind = match &*self.kind {
-            "" => None,
-            "dead" => Some(LetterKind::Dead),
-            "parked" => Some(LetterKind::Parked),
-            _ => return Err(Fault::invalid("a kind is `dead` or `parked`")),
-        };
-        filter.class = match &*self.class {
-            "" => None,
-            "ordinary" => Some(ErrorClass::Ordinary),
-            "transient" => Some(ErrorClass::Transient),
-            "permanent" => Some(ErrorClass::Permanent),
-            _ => return Err(Fault::invalid("a class is `ordinary`, `transient` or `permanent`")),
-        };
-        (filter.since, filter.before) = (time(&self.since)?, time(&self.before)?);
-        Ok(filter)
-    }
-}
 
 pub(crate) async fn list(
     State(shared): State<Shared>,

@@ -19,8 +19,7 @@ use super::MAX_PAGE;
 use super::asked::{Path, Query};
 use super::fault::Fault;
 use super::shared::{ConsumerPath, Shared};
-use super::view::{AuditView, CommandView, ConsumerView};
-use crate::event::Position;
+use crate::view::{AuditView, CommandView, ConsumerView};
 
 pub(super) async fn overview(State(shared): State<Shared>) -> Result<Response, Fault> {
     Ok(Json(&*shared.overview().await?).into_response())
@@ -108,10 +107,4 @@ pub(super) fn id(text: &str) -> Result<Uuid, Fault> {
 /// How many rows a page has.
 pub(super) fn limited(asked: Option<usize>) -> usize {
     asked.unwrap_or(50).clamp(1, MAX_PAGE)
-}
-
-/// A position as it is written.
-pub(super) fn position(text: &str) -> Result<Position, Fault> {
-    Position::of_text(text.trim())
-        .ok_or_else(|| Fault::invalid("a position is a number, or bytes as `0x…`: write it as it is shown here"))
 }

@@ -4,18 +4,17 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::super::asked::Query;
 use super::super::fault::Fault;
 use super::super::shared::{Shared, Who};
-use super::super::time;
 use super::act::said;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Timestamp;
-use crate::source::Pruned;
+use crate::view::{PrunedView, time, words};
 
 /// Events that one request takes out of, at most.
 const AT_ONCE: usize = 20_000;
@@ -31,43 +30,7 @@ pub(crate) struct Before {
 
 impl Before {
     pub(crate) fn time(&self) -> Result<Timestamp, Fault> {
-        let time = time::of_text(&self.before);
-        time.ok_or_else(|| Fault::invalid("`before` is a time, written as `2026-11-30T18:44:00Z`"))
-    }
-}
-
-/// What was taken out, or would be.
-#[derive(Debug, Serialize)]
-pub(crate) struct PrunedView {
-    pub(crate) events: u64,
-    /// Everything up to there was looked at.
-    pub(crate) to: Option<String>,
-    /// Whether there is more.
-    pub(crate) more: bool,
-    /// The consumer that has come least far, and how far.
-    pub(crate) slowest: Option<SlowestView>,
-}
-
-/// The consumer that holds what is after it.
-#[derive(Debug, Serialize)]
-pub(crate) struct SlowestView {
-    pub(crate) consumer: String,
-    pub(crate) last_settled: Option<String>,
-}
-
-impl PrunedView {
-    fn of(pruned: Pruned) -> Self {
-        let slowest = pruned.slowest.map(|(consumer, watermark)| SlowestView {
-            consumer: consumer.to_string(),
-            last_settled: watermark.map(|watermark| watermark.to_text()),
-        });
-        Self { events: pruned.events, to: pruned.to.map(|to| to.to_text()), more: pruned.more, slowest }
-    }
-
-    pub(crate) fn text(&self) -> String {
-        let to = self.to.as_deref().map(|to| format!(", up to position {to}")).unwrap_or_default();
-        let more = if self.more { "; there is more" } else { "" };
-        format!("done: {} events{to}{more}", self.events)
+        Ok(words::time(&self.before)?)
     }
 }
 

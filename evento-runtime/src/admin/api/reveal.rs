@@ -7,10 +7,10 @@ use serde_json::json;
 use super::super::asked::Path;
 use super::super::fault::Fault;
 use super::super::shared::{Shared, Who};
-use super::super::view::{EventView, LetterView};
 use super::letters::{LOOK, LetterPath};
 use super::{events, letters};
 use crate::event::{Redaction, StoredEvent};
+use crate::view::{EventView, LetterView};
 
 /// An event of the log with everything, noted.
 pub(crate) async fn of_log(shared: &Shared, who: &Who, position: &str) -> Result<EventView, Fault> {

@@ -9,15 +9,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::api::act::{self, Action, Letters, Purge, Seek};
-use super::super::api::letters::Which;
-use super::super::api::{find, id, position};
+use super::super::api::{find, id};
 use super::super::asked::{Form, Path, Query};
 use super::super::fault::Fault;
 use super::super::shared::{ConsumerPath, Shared, Who};
-use super::super::time;
-use super::super::view::{ConsumerView, FailureView, TimesView};
 use super::Page;
 use super::layout::{Base, badge, lag_of, optional, page, segment, table};
+use crate::view::time;
+use crate::view::words::{Which, position};
+use crate::view::{ConsumerView, FailureView, TimesView};
 
 /// What a page may be asked to tell: the row of the audit of what was just done.
 #[derive(Debug, Default, Deserialize)]

@@ -10,9 +10,9 @@ use super::super::api::letters::LOOK;
 use super::super::api::reveal::of_log;
 use super::super::asked::{Path, Query};
 use super::super::shared::{Shared, Who};
-use super::super::view::EventView;
 use super::Page;
 use super::layout::{Base, optional, page, preview, reveal, segment, table};
+use crate::view::EventView;
 
 pub(crate) async fn list(
     State(shared): State<Shared>,

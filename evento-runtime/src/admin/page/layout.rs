@@ -7,10 +7,11 @@ use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
 use super::super::fault::Fault;
-use super::super::payload::Preview;
 use super::super::shared::Who;
-use super::super::time;
-use super::super::view::{ConsumerView, Lag};
+use crate::view::Preview;
+use crate::view::time;
+pub(super) use crate::view::words::segment;
+use crate::view::{ConsumerView, Lag};
 
 /// Where the router is nested: what every address on a page begins with.
 #[derive(Debug, Clone)]
@@ -58,19 +59,6 @@ impl Base {
     pub(super) fn event(&self, position: &str) -> String {
         self.url(&format!("/events/{}", segment(position)))
     }
-}
-
-/// A text as one segment of a path, or one value of a query.
-pub(super) fn segment(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 /// Screens that are always one step away.

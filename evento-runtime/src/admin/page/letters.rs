@@ -5,15 +5,16 @@ use axum::extract::State;
 use axum::response::Html;
 use maud::{Markup, html};
 
-use super::super::api::letters::{self, LOOK, LetterPath, Which};
+use super::super::api::letters::{self, LOOK, LetterPath};
 use super::super::api::reveal::of_letter;
 use super::super::asked::{Path, Query};
 use super::super::shared::{ConsumerPath, Shared, Who};
-use super::super::view::LetterView;
 use super::Page;
 use super::consumer::Told;
 use super::layout::{Base, badge, optional, page, preview, reveal, segment, table};
 use crate::clock::{Clock as _, SystemClock};
+use crate::view::LetterView;
+use crate::view::words::Which;
 
 /// What the list is asked for, with the fields of its form.
 const FIELDS: [(&str, &str); 8] = [

@@ -23,8 +23,8 @@ use super::api::{IdPage, audited};
 use super::asked::Query;
 use super::fault::Fault;
 use super::shared::Shared;
-use super::time;
-use super::view::{ConsumerView, Overview};
+use crate::view::time;
+use crate::view::{ConsumerView, Overview};
 
 /// What a page is answered with.
 type Page = Result<Html<String>, Fault>;

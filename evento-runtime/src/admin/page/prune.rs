@@ -5,13 +5,14 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 
-use super::super::api::prune::{self, Before, PrunedView};
+use super::super::api::prune::{self, Before};
 use super::super::asked::{Form, Query};
 use super::super::fault::Fault;
 use super::super::shared::{Shared, Who};
 use super::Page;
 use super::consumer::Told;
 use super::layout::{Base, optional, page, segment};
+use crate::view::PrunedView;
 
 pub(crate) async fn form(
     State(shared): State<Shared>,

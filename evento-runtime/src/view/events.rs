@@ -2,32 +2,32 @@
 
 use serde::Serialize;
 
-use super::super::payload::Preview;
-use super::super::time;
+use super::Preview;
 use super::class_name;
+use super::time;
 use crate::event::{Redaction, StoredEvent};
 use crate::store::{LetterKind, StoredDeadLetter};
 
 /// An event of the log, or of a dead letter.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct EventView {
-    pub(in crate::admin) position: String,
-    pub(in crate::admin) id: String,
-    pub(in crate::admin) name: String,
-    pub(in crate::admin) context: String,
-    pub(in crate::admin) key: Option<String>,
-    pub(in crate::admin) version: Option<u64>,
-    pub(in crate::admin) recorded_at: String,
-    pub(in crate::admin) content_type: String,
-    pub(in crate::admin) metadata: Option<Preview>,
-    pub(in crate::admin) payload: Preview,
+pub(crate) struct EventView {
+    pub(crate) position: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) context: String,
+    pub(crate) key: Option<String>,
+    pub(crate) version: Option<u64>,
+    pub(crate) recorded_at: String,
+    pub(crate) content_type: String,
+    pub(crate) metadata: Option<Preview>,
+    pub(crate) payload: Preview,
     /// Whether something of the payload is dots here.
-    pub(in crate::admin) hidden: bool,
+    pub(crate) hidden: bool,
 }
 
 impl EventView {
     /// With dots for what is sensitive.
-    pub(in crate::admin) fn of(event: &StoredEvent, redaction: &Redaction, limit: usize) -> Self {
+    pub(crate) fn of(event: &StoredEvent, redaction: &Redaction, limit: usize) -> Self {
         Self {
             position: event.position.to_text(),
             id: event.id.to_string(),
@@ -46,24 +46,24 @@ impl EventView {
 
 /// A dead letter.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct LetterView {
-    pub(in crate::admin) event: EventView,
+pub(crate) struct LetterView {
+    pub(crate) event: EventView,
     /// `dead`, or `parked`: it was not begun, and waits behind an earlier one of its key.
-    pub(in crate::admin) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// What later events queue behind as long as this one is unresolved.
-    pub(in crate::admin) parks: Option<String>,
-    pub(in crate::admin) handler: String,
-    pub(in crate::admin) class: &'static str,
-    pub(in crate::admin) error: String,
-    pub(in crate::admin) attempts: u32,
-    pub(in crate::admin) first_failed_at: String,
-    pub(in crate::admin) last_failed_at: String,
+    pub(crate) parks: Option<String>,
+    pub(crate) handler: String,
+    pub(crate) class: &'static str,
+    pub(crate) error: String,
+    pub(crate) attempts: u32,
+    pub(crate) first_failed_at: String,
+    pub(crate) last_failed_at: String,
     /// Whether it is to be tried again.
-    pub(in crate::admin) requested: bool,
+    pub(crate) requested: bool,
 }
 
 impl LetterView {
-    pub(in crate::admin) fn of(stored: &StoredDeadLetter, redaction: &Redaction, limit: usize) -> Self {
+    pub(crate) fn of(stored: &StoredDeadLetter, redaction: &Redaction, limit: usize) -> Self {
         let letter = &stored.letter;
         Self {
             event: EventView::of(&letter.event, redaction, limit),

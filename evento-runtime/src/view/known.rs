@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::shared::Shared;
+use super::Subject;
 use crate::consumer::ConsumerFigures;
 use crate::error::StoreError;
 use crate::executor::ExecutorFigures;
@@ -22,21 +22,21 @@ pub(super) struct Figures {
 
 /// What is known of the instances.
 pub(super) struct Known {
-    pub(super) me: OwnerId,
+    pub(super) me: Option<OwnerId>,
     pub(super) owners: Vec<Lease>,
     pub(super) instances: Vec<(InstanceRow, Duration, Figures)>,
 }
 
 impl Known {
-    pub(super) async fn look(shared: &Shared) -> Result<Self, StoreError> {
-        let stores = &shared.store.stores;
-        let owners = stores.lock.owners(&shared.bundle).await?;
-        let instances = stores.admin.instances(&shared.bundle).await?.into_iter();
+    pub(super) async fn look(of: Subject<'_>) -> Result<Self, StoreError> {
+        let stores = &of.store.stores;
+        let owners = stores.lock.owners(of.bundle).await?;
+        let instances = stores.admin.instances(of.bundle).await?.into_iter();
         let instances = instances.filter(|(_, seen)| *seen < GONE).map(|(row, seen)| {
             let figures = serde_json::from_str(&row.figures).unwrap_or_default();
             (row, seen, figures)
         });
-        Ok(Self { me: stores.lock.owner(), owners, instances: instances.collect() })
+        Ok(Self { me: of.me, owners, instances: instances.collect() })
     }
 
     pub(super) fn named(&self, owner: OwnerId) -> Option<&(InstanceRow, Duration, Figures)> {

@@ -6,21 +6,22 @@ use crate::bundle::Plan;
 use crate::identity::ConsumerId;
 
 /// The components of this process, as its plan prints them.
-pub(in crate::admin) struct Components(pub(in crate::admin) Vec<Value>);
+#[derive(Default)]
+pub(crate) struct Components(pub(crate) Vec<Value>);
 
 impl Components {
-    pub(in crate::admin) fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         let components = plan.to_json().get("components").and_then(Value::as_array).cloned();
         Self(components.unwrap_or_default())
     }
 
-    pub(in crate::admin) fn find(&self, id: &ConsumerId) -> Option<&Value> {
+    pub(crate) fn find(&self, id: &ConsumerId) -> Option<&Value> {
         let same = |one: &&Value| one["name"] == *id.component && one["version"] == id.version;
         self.0.iter().find(same)
     }
 
     /// The executors that the handlers of a consumer name, each once.
-    pub(in crate::admin) fn executors(&self, id: &ConsumerId) -> Vec<String> {
+    pub(crate) fn executors(&self, id: &ConsumerId) -> Vec<String> {
         let handlers = self.find(id).and_then(|component| component["handlers"].as_array());
         let named = handlers.into_iter().flatten().filter_map(|handler| handler["executor"].as_str());
         let mut names: Vec<String> = named.map(str::to_owned).collect();

@@ -5,7 +5,7 @@ use crate::event::Timestamp;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// `2026-11-30T18:44:00.123456Z`.
-pub(super) fn text(time: Timestamp) -> String {
+pub(crate) fn text(time: Timestamp) -> String {
     let (days, micros) = (time.as_micros().div_euclid(MICROS_PER_DAY), time.as_micros().rem_euclid(MICROS_PER_DAY));
     let (year, month, day) = civil(days);
     let seconds = micros / 1_000_000;
@@ -15,7 +15,7 @@ pub(super) fn text(time: Timestamp) -> String {
 
 /// Reads microseconds since 1970, or a date with or without a time: `2026-11-30`, `2026-11-30T18:44`,
 /// `2026-11-30T18:44:00.5Z`. In UTC, whatever the reader's clock says.
-pub(super) fn of_text(text: &str) -> Option<Timestamp> {
+pub(crate) fn of_text(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(micros) = text.parse() {
         return Some(Timestamp::from_micros(micros));
@@ -68,7 +68,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// How long that is, in one figure: `3 d`, `12 min`, `1.4 s`.
-pub(super) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 0.000_5 => "0 s".to_owned(),
         s if s < 1.0 => format!("{:.0} ms", s * 1_000.0),

@@ -10,20 +10,25 @@ const PRETTY: usize = 256 * 1_024;
 
 /// The beginning of a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Preview {
-    /// `json`, `text` or `binary`.
-    pub(super) kind: &'static str,
+pub(crate) struct Preview {
+    /// `json`, `text`, `binary`, or `hidden`.
+    pub(crate) kind: &'static str,
     /// JSON indented, other text as it is, bytes in hexadecimal.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// How many bytes the payload has.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Whether `text` is less than the whole.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 impl Preview {
+    /// Nothing but its size.
+    pub(crate) const fn hidden(bytes: usize) -> Self {
+        Self { kind: "hidden", text: String::new(), bytes, cut: true }
+    }
+
     /// At most about `limit` bytes of text.
-    pub(super) fn of(payload: &[u8], limit: usize) -> Self {
+    pub(crate) fn of(payload: &[u8], limit: usize) -> Self {
         let bytes = payload.len();
         if bytes <= PRETTY
             && let Ok(value) = serde_json::from_slice::<Value>(payload)

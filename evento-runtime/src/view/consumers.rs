@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::super::shared::Shared;
-use super::super::time;
+use super::Subject;
 use super::class_name;
 use super::known::Known;
+use super::time;
 use super::times::TimesView;
 use crate::clock::{Clock as _, SystemClock};
 use crate::consumer::ConsumerFigures;
@@ -22,89 +22,89 @@ const MOST_COUNTED: u64 = 10_000;
 
 /// One consumer.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct ConsumerView {
+pub(crate) struct ConsumerView {
     /// `orders/OrderView v1`.
-    pub(in crate::admin) consumer: String,
-    pub(in crate::admin) component: String,
-    pub(in crate::admin) version: u32,
-    pub(in crate::admin) context: String,
+    pub(crate) consumer: String,
+    pub(crate) component: String,
+    pub(crate) version: u32,
+    pub(crate) context: String,
     /// Absent where this process has no such component.
-    pub(in crate::admin) kind: Option<String>,
+    pub(crate) kind: Option<String>,
     /// `moving`, `caught up`, `standing`, `paused`, `unowned`.
-    pub(in crate::admin) status: &'static str,
+    pub(crate) status: &'static str,
     /// Why it stands, as its owner says.
-    pub(in crate::admin) reason: Option<String>,
-    pub(in crate::admin) enabled: bool,
-    pub(in crate::admin) epoch: u64,
+    pub(crate) reason: Option<String>,
+    pub(crate) enabled: bool,
+    pub(crate) epoch: u64,
     /// Of which instance.
-    pub(in crate::admin) owner: Option<String>,
+    pub(crate) owner: Option<String>,
     /// What people call it.
-    pub(in crate::admin) instance: Option<String>,
+    pub(crate) instance: Option<String>,
     /// Whether that is the one that answers.
-    pub(in crate::admin) here: bool,
-    pub(in crate::admin) last_settled: Option<String>,
-    pub(in crate::admin) last_started: Option<String>,
-    pub(in crate::admin) lag: Lag,
+    pub(crate) here: bool,
+    pub(crate) last_settled: Option<String>,
+    pub(crate) last_started: Option<String>,
+    pub(crate) lag: Lag,
     /// Events settled in a second.
-    pub(in crate::admin) rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Failed attempts since the last success.
-    pub(in crate::admin) error_streak: u64,
-    pub(in crate::admin) errors: Vec<FailureView>,
-    pub(in crate::admin) dead_letters: u64,
+    pub(crate) error_streak: u64,
+    pub(crate) errors: Vec<FailureView>,
+    pub(crate) dead_letters: u64,
     /// How long its handlers take; only where this instance owns it and counts that.
-    pub(in crate::admin) handler_times: Vec<TimesView>,
+    pub(crate) handler_times: Vec<TimesView>,
     /// Only where a handler names an executor.
-    pub(in crate::admin) parallel: Option<Parallel>,
+    pub(crate) parallel: Option<Parallel>,
     /// By its owner; absent where that does not show itself.
-    pub(in crate::admin) live: Option<ConsumerFigures>,
+    pub(crate) live: Option<ConsumerFigures>,
 }
 
 /// How far it is behind.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(in crate::admin) struct Lag {
+pub(crate) struct Lag {
     /// Events of the log after the last settled one, whoever they are for.
-    pub(in crate::admin) events: u64,
+    pub(crate) events: u64,
     /// Whether there are more than were counted.
-    pub(in crate::admin) more: bool,
+    pub(crate) more: bool,
     /// The age of the first of them.
-    pub(in crate::admin) seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// What a consumer does beside its loop.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct Parallel {
-    pub(in crate::admin) executors: Vec<String>,
-    pub(in crate::admin) in_flight: usize,
+pub(crate) struct Parallel {
+    pub(crate) executors: Vec<String>,
+    pub(crate) in_flight: usize,
     /// Waits for a permit that ended without one.
-    pub(in crate::admin) saturated: u64,
-    pub(in crate::admin) transient_failures: u64,
+    pub(crate) saturated: u64,
+    pub(crate) transient_failures: u64,
 }
 
 /// One failed attempt.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct FailureView {
-    pub(in crate::admin) position: String,
-    pub(in crate::admin) handler: String,
-    pub(in crate::admin) class: &'static str,
-    pub(in crate::admin) attempt: u32,
-    pub(in crate::admin) error: String,
-    pub(in crate::admin) at: String,
+pub(crate) struct FailureView {
+    pub(crate) position: String,
+    pub(crate) handler: String,
+    pub(crate) class: &'static str,
+    pub(crate) attempt: u32,
+    pub(crate) error: String,
+    pub(crate) at: String,
 }
 
 impl ConsumerView {
     /// Why it stands, where the status alone does not say it.
-    pub(in crate::admin) fn why(&self) -> &str {
+    pub(crate) fn why(&self) -> &str {
         self.reason.as_deref().filter(|reason| *reason != self.status).unwrap_or_default()
     }
 
-    pub(super) async fn look(shared: &Shared, known: &Known, id: &ConsumerId) -> Result<Self, StoreError> {
-        let stores = &shared.store.stores;
+    pub(super) async fn look(of: Subject<'_>, known: &Known, id: &ConsumerId) -> Result<Self, StoreError> {
+        let stores = &of.store.stores;
         let state = stores.state.load(id).await?;
         let dead_letters = stores.dead_letters.count(id).await?;
-        let handle = shared.consumers.iter().find(|handle| handle.id() == id);
+        let handle = of.consumers.iter().find(|handle| handle.id() == id);
         let status = handle.map(crate::engine::ConsumerHandle::status).filter(|status| status.epoch.0 > 0);
         let lease = known.owners.iter().find(|lease| lease.consumer == *id);
-        let owner = if status.is_some() { Some(known.me) } else { lease.map(|lease| lease.owner) };
+        let owner = known.me.filter(|_| status.is_some()).or_else(|| lease.map(|lease| lease.owner));
         let live = match (&status, owner) {
             (Some(status), _) => Some(status.figures()),
             (None, Some(owner)) => known.live(owner, id),
@@ -120,13 +120,13 @@ impl ConsumerView {
             None => checkpoint.and_then(|checkpoint| checkpoint.watermark.clone()),
         };
         let stored_reach = || checkpoint.and_then(|checkpoint| checkpoint.reach.as_ref()).map(Position::to_text);
-        let executors = shared.components.executors(id);
+        let executors = of.components.executors(id);
         Ok(Self {
             consumer: id.to_string(),
             component: id.component.to_string(),
             version: id.version,
             context: id.context.to_string(),
-            kind: shared.components.find(id).and_then(|component| component["kind"].as_str()).map(str::to_owned),
+            kind: of.components.find(id).and_then(|component| component["kind"].as_str()).map(str::to_owned),
             status: status_of(&state, owner.is_some(), reason.as_deref()),
             enabled: state.enabled,
             epoch: status.as_ref().map_or(state.epoch, |status| status.epoch).0,
@@ -134,13 +134,13 @@ impl ConsumerView {
             instance: owner.and_then(|owner| known.named(owner)).map(|(row, ..)| row.name.clone()),
             here: status.is_some(),
             last_started: live.as_ref().map_or_else(stored_reach, |live| live.reach.clone()),
-            lag: Lag::look(shared, watermark.as_ref()).await?,
+            lag: Lag::look(of, watermark.as_ref()).await?,
             last_settled: watermark.as_ref().map(Position::to_text),
             rate: None,
             error_streak: errors.streak,
             errors: errors.recent.iter().rev().map(FailureView::of).collect(),
             dead_letters,
-            handler_times: if status.is_some() { shared.scraped.times(id) } else { Vec::new() },
+            handler_times: if status.is_some() { (of.times)(id) } else { Vec::new() },
             parallel: (!executors.is_empty()).then(|| Parallel {
                 executors,
                 in_flight: live.as_ref().map_or(0, |live| live.in_flight),
@@ -164,8 +164,8 @@ fn status_of(state: &ConsumerState, owned: bool, reason: Option<&str>) -> &'stat
 }
 
 impl Lag {
-    async fn look(shared: &Shared, watermark: Option<&Position>) -> Result<Self, StoreError> {
-        let log = &shared.store.events;
+    async fn look(of: Subject<'_>, watermark: Option<&Position>) -> Result<Self, StoreError> {
+        let log = &of.store.events;
         let events = log.count_after(watermark, MOST_COUNTED + 1).await?;
         if events == 0 {
             return Ok(Self::default());

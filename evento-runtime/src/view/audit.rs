@@ -3,25 +3,25 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::time;
+use super::time;
 use crate::store::{AuditRow, CommandRow};
 
 /// A row of the audit.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct AuditView {
-    pub(in crate::admin) id: String,
-    pub(in crate::admin) at: String,
-    pub(in crate::admin) who: String,
-    pub(in crate::admin) origin: String,
-    pub(in crate::admin) action: String,
-    pub(in crate::admin) target: String,
-    pub(in crate::admin) detail: String,
+pub(crate) struct AuditView {
+    pub(crate) id: String,
+    pub(crate) at: String,
+    pub(crate) who: String,
+    pub(crate) origin: String,
+    pub(crate) action: String,
+    pub(crate) target: String,
+    pub(crate) detail: String,
     /// Empty: nobody knows.
-    pub(in crate::admin) result: String,
+    pub(crate) result: String,
 }
 
 impl AuditView {
-    pub(in crate::admin) fn of(row: AuditRow) -> Self {
+    pub(crate) fn of(row: AuditRow) -> Self {
         let AuditRow { id, bundle: _, at, who, origin, action, target, detail, result } = row;
         Self { id: id.to_string(), at: time::text(at), who, origin, action, target, detail, result }
     }
@@ -29,19 +29,19 @@ impl AuditView {
 
 /// What became of a command.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::admin) struct CommandView {
-    pub(in crate::admin) id: String,
-    pub(in crate::admin) consumer: String,
-    pub(in crate::admin) command: Value,
-    pub(in crate::admin) asked_at: String,
+pub(crate) struct CommandView {
+    pub(crate) id: String,
+    pub(crate) consumer: String,
+    pub(crate) command: Value,
+    pub(crate) asked_at: String,
     /// `waiting`, `done` or `refused`.
-    pub(in crate::admin) status: &'static str,
-    pub(in crate::admin) message: Option<String>,
-    pub(in crate::admin) answered_at: Option<String>,
+    pub(crate) status: &'static str,
+    pub(crate) message: Option<String>,
+    pub(crate) answered_at: Option<String>,
 }
 
 impl CommandView {
-    pub(in crate::admin) fn of(row: &CommandRow) -> Self {
+    pub(crate) fn of(row: &CommandRow) -> Self {
         let answer = row.answer.as_ref();
         Self {
             id: row.id.to_string(),
