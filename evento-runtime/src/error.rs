@@ -28,6 +28,8 @@ pub enum StoreErrorKind {
     NotADatabase,
     /// The schema was made by a newer version of this crate.
     NewerSchema,
+    /// The schema was made by an older version of this crate, and is not to be brought up to date here.
+    OlderSchema,
     /// Access denied by the store or the file system.
     Denied,
     /// The connection broke; the outcome of what was under way is unknown.
@@ -72,6 +74,9 @@ impl StoreErrorKind {
             Self::TooOld => "is too old a server; PostgreSQL 14, MySQL 8 or MariaDB 10.6 is the oldest that will do",
             Self::NotADatabase => "is not a database of this kind; correct the path or move the file away",
             Self::NewerSchema => "was made by a newer version of evento; run that version or newer",
+            Self::OlderSchema => {
+                "was made by an older version of evento; start an instance of this version, which brings it up to date"
+            }
             Self::Denied => {
                 "refused access; check the rights of this process on the file and its folder, or those of the database user"
             }

@@ -69,6 +69,10 @@ pub trait StoreConfig: Send + Sync + 'static {
         false
     }
 
+    /// Opening it makes nothing from now on: a store that is not there, or older than this version, is refused. Default:
+    /// nothing changes.
+    fn only_existing(&mut self) {}
+
     /// Opens it.
     ///
     /// # Errors

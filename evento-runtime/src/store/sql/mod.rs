@@ -19,6 +19,7 @@ pub(crate) mod names;
 pub(crate) mod postgres;
 pub(crate) mod prune;
 pub(crate) mod saga;
+mod schema;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) mod server;
 pub(crate) mod session;

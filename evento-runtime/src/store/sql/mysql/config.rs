@@ -87,6 +87,13 @@ impl MySql {
         self
     }
 
+    /// Whether tables that are not there are made, and older ones brought up to date. Default: yes.
+    #[must_use]
+    pub const fn create(mut self, create: bool) -> Self {
+        self.settings.create = create;
+        self
+    }
+
     /// Connects, brings the schema up to date, and checks the rights. To append before a bundle runs, or to give the
     /// store to several bundles. Its user closes it.
     ///
@@ -157,6 +164,10 @@ impl StoreConfig for MySql {
 
     fn database(&self) -> Option<Need> {
         Some(Need::of::<MySql>())
+    }
+
+    fn only_existing(&mut self) {
+        self.settings.create = false;
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

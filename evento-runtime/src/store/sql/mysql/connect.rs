@@ -5,6 +5,7 @@ use sqlx::mysql::MySqlConnection;
 use super::server::MySqlServer;
 use super::session::MySqlSession;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::store::sql::schema;
 use crate::store::sql::server::{Server, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
@@ -37,7 +38,7 @@ async fn check_room(session: &mut MySqlSession<'_>, settings: &Settings) -> Resu
     settings.check_room(&name, 0, allowed)
 }
 
-/// Makes what is missing, step by step: definitions commit by themselves here, so that each can be run again.
+/// Makes what is missing, where that may be made, step by step: definitions commit by themselves here, so that each can be run again.
 pub(super) async fn prepare(server: &MySqlServer, prefix: &str, settings: &Settings) -> Result<(), StoreError> {
     let mut connection = server.connect().await?;
     let mut session = MySqlSession::new(&mut connection, server.name());
@@ -51,7 +52,7 @@ pub(super) async fn prepare(server: &MySqlServer, prefix: &str, settings: &Setti
         let detail = "another instance changes the tables since a minute";
         return Err(session.error(StoreErrorKind::Busy).detail(detail));
     }
-    let migrated = migrate(server, &mut connection).await;
+    let migrated = migrate(server, &mut connection, settings.create).await;
     // Closing the connection gives the lock back as well.
     MySqlSession::new(&mut connection, server.name()).fetch(LEAVE, &[Value::Text(prefix)]).await.ok();
     MySqlServer::close(connection).await;
@@ -69,15 +70,12 @@ fn check_version(server: &MySqlServer, version: &str) -> Result<(), StoreError> 
     Ok(())
 }
 
-async fn migrate(server: &MySqlServer, connection: &mut MySqlConnection) -> Result<(), StoreError> {
+async fn migrate(server: &MySqlServer, connection: &mut MySqlConnection, create: bool) -> Result<(), StoreError> {
     let mut session = MySqlSession::new(connection, server.name());
     let names = &server.names;
     let current = MIGRATIONS.len();
     let found = version(&mut session, server).await?;
-    if found > current {
-        let detail = format!("schema {found}, this version knows {current}");
-        return Err(session.error(StoreErrorKind::NewerSchema).detail(detail));
-    }
+    schema::check(found, current, create).map_err(|(kind, detail)| session.error(kind).detail(detail))?;
     for migration in &MIGRATIONS[found..] {
         session.run(names.render(migration)).await?;
     }

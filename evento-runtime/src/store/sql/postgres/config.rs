@@ -122,6 +122,13 @@ impl Postgres {
         self
     }
 
+    /// Whether schema and tables that are not there are made, and older ones brought up to date. Default: yes.
+    #[must_use]
+    pub const fn create(mut self, create: bool) -> Self {
+        self.settings.create = create;
+        self
+    }
+
     /// Connects, brings the schema up to date, and checks the rights. To append before a bundle runs, or to give the
     /// store to several bundles. Its user closes it.
     ///
@@ -189,6 +196,10 @@ impl StoreConfig for Postgres {
 
     fn database(&self) -> Option<Need> {
         Some(Need::of::<Postgres>())
+    }
+
+    fn only_existing(&mut self) {
+        self.settings.create = false;
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

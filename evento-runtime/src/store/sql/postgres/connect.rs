@@ -6,6 +6,7 @@ use sqlx::postgres::PgConnection;
 use super::server::PostgresServer;
 use super::session::PostgresSession;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::store::sql::schema;
 use crate::store::sql::server::{Server as _, Settings};
 use crate::store::sql::session::{Session as _, Value};
 
@@ -61,12 +62,12 @@ pub(super) async fn check_room(server: &PostgresServer, settings: &Settings, lis
     settings.check_room(server.name(), listens.into(), allowed)
 }
 
-/// Makes what is missing, in one transaction, and makes sure that everything can be read and written.
-pub(super) async fn prepare(server: &PostgresServer, schema: &str) -> Result<(), StoreError> {
+/// Makes what is missing, where that may be made, in one transaction, and makes sure that everything can be read and written.
+pub(super) async fn prepare(server: &PostgresServer, schema: &str, create: bool) -> Result<(), StoreError> {
     let mut connection = server.connect().await?;
     check_version(server, &connection)?;
     server.begin(&mut connection).await?;
-    let migrated = migrate(server, &mut connection, schema).await;
+    let migrated = migrate(server, &mut connection, schema, create).await;
     if migrated.is_ok() {
         server.commit(&mut connection).await?;
     }
@@ -85,20 +86,23 @@ fn check_version(server: &PostgresServer, connection: &PgConnection) -> Result<(
     }
 }
 
-async fn migrate(server: &PostgresServer, connection: &mut PgConnection, schema: &str) -> Result<(), StoreError> {
+async fn migrate(
+    server: &PostgresServer,
+    connection: &mut PgConnection,
+    schema_name: &str,
+    create: bool,
+) -> Result<(), StoreError> {
     let mut session = PostgresSession::new(connection, server.name(), server.prepared());
     session.run("SET LOCAL lock_timeout = 60000").await?;
     let names = &server.names;
-    session.execute(QUEUE, &[Value::Text(schema)]).await?;
-    if session.fetch("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[Value::Text(schema)]).await?.is_empty() {
+    session.execute(QUEUE, &[Value::Text(schema_name)]).await?;
+    let there = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+    if create && session.fetch(there, &[Value::Text(schema_name)]).await?.is_empty() {
         session.run(names.schema_statement("CREATE SCHEMA ")).await?;
     }
     let current = MIGRATIONS.len();
     let found = version(&mut session, server).await?;
-    if found > current {
-        let detail = format!("schema {found}, this version knows {current}");
-        return Err(session.error(StoreErrorKind::NewerSchema).detail(detail));
-    }
+    schema::check(found, current, create).map_err(|(kind, detail)| session.error(kind).detail(detail))?;
     for migration in &MIGRATIONS[found..] {
         session.run(names.render(migration)).await?;
     }

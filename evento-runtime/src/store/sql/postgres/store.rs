@@ -36,7 +36,7 @@ impl PostgresStore {
         let server = PostgresServer::new(&config, options);
         let listens = config.listen.is_none() && config.pooler == Pooler::None;
         connect::check_room(&server, &config.settings, listens).await?;
-        connect::prepare(&server, &config.schema).await?;
+        connect::prepare(&server, &config.schema, config.settings.create).await?;
         let listen = match (config.listen, config.pooler) {
             (Some(Ok(options)), _) => Some(options),
             (_, Pooler::None) => Some(options.clone()),

@@ -12,11 +12,12 @@ pub(crate) struct Settings {
     pub(crate) transactions: usize,
     pub(crate) lease: Duration,
     pub(crate) renew: Option<Duration>,
+    pub(crate) create: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { writers: 4, readers: 2, transactions: 8, lease: Duration::from_secs(10), renew: None }
+        Self { writers: 4, readers: 2, transactions: 8, lease: Duration::from_secs(10), renew: None, create: true }
     }
 }
 

@@ -98,7 +98,8 @@ impl Sqlite {
         self
     }
 
-    /// Whether a file that is not there is made. Default: yes. Its folder is never made.
+    /// Whether a file and tables that are not there are made, and older ones brought up to date. Default: yes. The folder is
+    /// never made.
     #[must_use]
     pub const fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -164,6 +165,10 @@ impl StoreConfig for Sqlite {
 
     fn database(&self) -> Option<Need> {
         Some(Need::of::<Sqlite>())
+    }
+
+    fn only_existing(&mut self) {
+        self.create = false;
     }
 
     async fn open(self: Box<Self>) -> Result<Store, StoreError> {

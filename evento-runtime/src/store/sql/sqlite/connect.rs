@@ -12,6 +12,7 @@ use super::errors::failed;
 use super::session::SqliteSession;
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::store::sql::schema;
 use crate::store::sql::session::Session as _;
 
 /// One file per step, applied in this order; never changed once released.
@@ -74,14 +75,18 @@ fn is_missing(path: &Path, may_create: bool) -> bool {
     !path.exists() && !may_be_made
 }
 
-/// Brings the file to write-ahead logging and the current schema, and makes sure that it can be written.
+/// Brings the file to write-ahead logging and, where it may be made, the current schema, and makes sure that it can be written.
 pub(super) async fn prepare(
     connection: &mut SqliteConnection,
     name: &Arc<str>,
-    busy_timeout: Duration,
+    config: &Sqlite,
 ) -> Result<(), StoreError> {
     let mut session = SqliteSession::new(connection, name);
-    let until = SystemClock.instant() + busy_timeout.max(SWITCHING);
+    if !config.create {
+        // A file of somebody else is left as it is.
+        judge(&mut session, false).await?;
+    }
+    let until = SystemClock.instant() + config.busy_timeout.max(SWITCHING);
     // The switch fails at once while another process looks at the file: the busy time-out does not apply to it.
     while let Err(error) = session.run("PRAGMA journal_mode = WAL").await {
         if error.kind() != StoreErrorKind::Busy || SystemClock.instant() >= until {
@@ -90,7 +95,7 @@ pub(super) async fn prepare(
         tokio::time::sleep(Duration::from_millis(fastrand::u64(5..50))).await;
     }
     session.run("BEGIN IMMEDIATE").await?;
-    let migrated = migrate(&mut session).await;
+    let migrated = migrate(&mut session, config.create).await;
     match migrated {
         Ok(()) => session.run("COMMIT").await,
         Err(error) => {
@@ -101,22 +106,24 @@ pub(super) async fn prepare(
     }
 }
 
-async fn migrate(session: &mut SqliteSession<'_>) -> Result<(), StoreError> {
-    let current = MIGRATIONS.len();
-    let found = version(session).await?;
-    if found > current {
-        let detail = format!("schema {found}, this version knows {current}");
-        return Err(session.error(StoreErrorKind::NewerSchema).detail(detail));
-    }
+async fn migrate(session: &mut SqliteSession<'_>, create: bool) -> Result<(), StoreError> {
+    let found = judge(session, create).await?;
     for migration in &MIGRATIONS[found..] {
         session.run(migration).await?;
     }
     // Written even if it is the same: a file that can only be read is found out now, not at the first event.
-    let text = current.to_string();
+    let text = MIGRATIONS.len().to_string();
     let upsert = "INSERT INTO evento_meta (name, value) VALUES ('schema', ?) \
                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
     session.execute(upsert, &[text.as_str().into()]).await?;
     Ok(())
+}
+
+/// How many migrations the file has seen, if it may be used.
+async fn judge(session: &mut SqliteSession<'_>, create: bool) -> Result<usize, StoreError> {
+    let found = version(session).await?;
+    schema::check(found, MIGRATIONS.len(), create).map_err(|(kind, detail)| session.error(kind).detail(detail))?;
+    Ok(found)
 }
 
 /// How many migrations the file has seen.

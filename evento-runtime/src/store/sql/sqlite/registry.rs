@@ -63,7 +63,7 @@ impl Shared {
         let name: Arc<str> = config.name().into();
         let options = connect::options(config, path, config.create);
         let mut connection = connect::create(&options, &name).await?;
-        connect::prepare(&mut connection, &name, config.busy_timeout).await?;
+        connect::prepare(&mut connection, &name, config).await?;
         // From here on the file is there; one that vanishes is missed, not made again empty.
         let options = connect::options(config, path, false);
         let poller = connect::connect(&options, &name).await?;
