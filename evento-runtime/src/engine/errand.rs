@@ -22,6 +22,12 @@ pub enum Errand {
         /// As [`ConsumerHandle::seek_keeping`](super::ConsumerHandle::seek_keeping).
         keep: bool,
     },
+    /// Changes nothing: the owner says that it knows of a [pause](super::RemoteConsumer::pause), or of its end, that was
+    /// stored before.
+    Confirm {
+        /// Whether the consumer is meant to be paused.
+        paused: bool,
+    },
 }
 
 /// What became of an errand.
@@ -48,6 +54,7 @@ impl Errand {
                 };
                 json!({ "seek": to, "keep": keep })
             }
+            Self::Confirm { paused } => json!({ "confirm": if *paused { "paused" } else { "resumed" } }),
         }
     }
 
@@ -57,6 +64,13 @@ impl Errand {
         let position = |value: &Value| Position::of_text(value.as_str()?);
         if let Some(skip) = value.get("skip") {
             return Some(Self::Skip { position: position(skip)? });
+        }
+        if let Some(confirm) = value.get("confirm") {
+            return match confirm.as_str()? {
+                "paused" => Some(Self::Confirm { paused: true }),
+                "resumed" => Some(Self::Confirm { paused: false }),
+                _ => None,
+            };
         }
         let to = match value.get("seek")? {
             Value::String(text) if text == "start" => SeekTo::Start,
@@ -91,7 +105,20 @@ mod tests {
             let errand = Errand::Skip { position };
             assert_eq!(Errand::of_json(&errand.to_json().to_string()), Some(errand));
         }
-        for other in ["", "{}", "[]", "null", r#"{"skip":7}"#, r#"{"seek":"start"}"#, r#"{"seek":{},"keep":true}"#] {
+        for paused in [true, false] {
+            let errand = Errand::Confirm { paused };
+            assert_eq!(Errand::of_json(&errand.to_json().to_string()), Some(errand));
+        }
+        for other in [
+            "",
+            "{}",
+            r#"{"confirm":"perhaps"}"#,
+            "[]",
+            "null",
+            r#"{"skip":7}"#,
+            r#"{"seek":"start"}"#,
+            r#"{"seek":{},"keep":true}"#,
+        ] {
             assert_eq!(Errand::of_json(other), None, "{other}");
         }
     }

@@ -87,6 +87,7 @@ async fn ask(handle: &ConsumerHandle, errand: Errand) -> Result<(), AdminError> 
     let command = match errand {
         Errand::Skip { position } => Command::Skip { position, reply },
         Errand::Seek { to, keep } => Command::Seek { to, keep, reply },
+        Errand::Confirm { paused } => return handle.confirm(paused).await,
     };
     handle.commands.send(command).await.map_err(|_| AdminError::not_owner(&handle.id))?;
     // A loop that died with it does not get it again: it may have died of it.

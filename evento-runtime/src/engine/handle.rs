@@ -112,6 +112,17 @@ impl ConsumerHandle {
         self.remote().resume().await
     }
 
+    /// Waits until this instance knows of a pause, or of its end, that was stored before.
+    pub(super) async fn confirm(&self, paused: bool) -> Result<(), AdminError> {
+        if self.stores.state.load(&self.id).await?.enabled == paused {
+            let reason = if paused { "somebody has resumed it meanwhile" } else { "somebody has paused it meanwhile" };
+            return Err(AdminError::Refused { consumer: self.id.to_string(), reason: reason.to_owned() });
+        }
+        let mut desired = self.desired.clone();
+        desired.ask_now();
+        patiently(&self.id, async { desired.wait(&self.id, paused).await }).await
+    }
+
     /// Settles one open event without handling it: one that waits for another attempt, or is not begun yet. One that
     /// runs is left to end, and skipped if it fails.
     ///
