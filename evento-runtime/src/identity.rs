@@ -30,15 +30,18 @@ pub const fn is_name(name: &str) -> bool {
 #[must_use]
 pub fn instance_name() -> String {
     let said = std::env::var("EVENTO_INSTANCE").ok().filter(|name| !name.is_empty());
-    said.unwrap_or_else(|| {
-        let variable = |name: &str| std::env::var(name).ok();
-        let file = |path: &str| std::fs::read_to_string(path).ok();
-        let names = [variable("HOSTNAME"), file("/proc/sys/kernel/hostname"), file("/etc/hostname")];
-        let host = names.into_iter().chain([variable("COMPUTERNAME"), variable("HOST")]).flatten();
-        let name = host.map(|name| name.trim().to_owned()).find(|name| !name.is_empty());
-        let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
-        name.map_or_else(|| "unknown".to_owned(), |name| name.chars().take(100).map(fits).collect())
-    })
+    said.unwrap_or_else(host_name)
+}
+
+/// The name of the host with `-` for what [`NAME_RULE`] does not allow, else `unknown`.
+pub(crate) fn host_name() -> String {
+    let variable = |name: &str| std::env::var(name).ok();
+    let file = |path: &str| std::fs::read_to_string(path).ok();
+    let names = [variable("HOSTNAME"), file("/proc/sys/kernel/hostname"), file("/etc/hostname")];
+    let host = names.into_iter().chain([variable("COMPUTERNAME"), variable("HOST")]).flatten();
+    let name = host.map(|name| name.trim().to_owned()).find(|name| !name.is_empty());
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    name.map_or_else(|| "unknown".to_owned(), |name| name.chars().take(100).map(fits).collect())
 }
 
 /// What a key or a context may be.

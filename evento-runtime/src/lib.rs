@@ -63,6 +63,8 @@
 #[cfg(feature = "admin")]
 pub mod admin;
 pub mod bundle;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod component;
@@ -90,7 +92,11 @@ mod sync;
 pub mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(feature = "admin")]
+#[cfg(any(feature = "admin", feature = "cli"))]
+#[cfg_attr(
+    not(all(feature = "admin", feature = "cli")),
+    allow(dead_code, reason = "one shows what the other does not")
+)]
 mod view;
 
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! The examples as a person runs them: their output, their exit codes, what they leave behind.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::disallowed_methods, reason = "tests")]
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ fn program(name: &str) -> PathBuf {
                 "git-history",
                 "-p",
                 "fulfilment",
+                "-p",
+                "traces",
                 "--manifest-path",
                 manifest,
             ])
@@ -61,6 +64,11 @@ fn orders_projects_everything_and_goes_on_where_it_was() {
     assert!(second.contains("500 events appended, 1000 known"), "{second}");
     assert_eq!(second.matches("watermark 1500, dead letters 0").count(), 2, "{second}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing beside the database is left");
+    // The same program looks at what it has left.
+    let status = ok(&orders(&db, &["status"]));
+    assert!(status.starts_with("bundle orders, log up to 1500\n") && status.contains("OrderTotals/1"), "{status}");
+    assert!(ok(&orders(&db, &["plan"])).contains("executor read-model"));
+    assert_eq!(orders(&db, &["pause", "Nobody"]).status.code(), Some(1));
 }
 
 /// The pages are there while the load runs, and a signal ends both.
@@ -295,4 +303,27 @@ fn git_history_reads_this_repository() {
     let db = folder.path().join("history.db");
     let said = ok(&Command::new(program("git-history")).arg("--db").arg(&db).output().unwrap());
     assert!(said.contains(&format!("{counted} commits, {counted} new")), "{said}");
+}
+
+/// An append, the handler of its event, and the handler of what that has emitted are one trace, each the parent of the
+/// next.
+#[test]
+fn traces_link_an_append_to_all_that_follows() {
+    let output = ok(&Command::new(program("traces")).output().unwrap());
+    let mut spans: HashMap<String, (String, String, String)> = HashMap::new();
+    for line in output.lines().filter(|line| line.starts_with("trace ")) {
+        let (ids, name) = line.split_once("  ").unwrap();
+        let ids: Vec<&str> = ids.split(' ').collect();
+        let [_, trace, _, span, _, parent] = ids[..] else { panic!("{line}") };
+        spans.insert(span.to_owned(), (trace.to_owned(), parent.to_owned(), name.to_owned()));
+    }
+    let shipped: Vec<_> = spans.values().filter(|(_, _, name)| name == "Shipping::billed").collect();
+    assert_eq!(shipped.len(), 2, "{output}");
+    assert_ne!(shipped[0].0, shipped[1].0, "each order has a trace of its own: {output}");
+    for (trace, parent, _) in shipped {
+        let (of_billing, parent, name) = &spans[parent];
+        assert_eq!((of_billing, name.as_str()), (trace, "Billing::placed"), "{output}");
+        let (of_append, parent, name) = &spans[parent];
+        assert_eq!((of_append, name.as_str(), parent.as_str()), (trace, "place order", "none"), "{output}");
+    }
 }

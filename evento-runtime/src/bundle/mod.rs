@@ -43,6 +43,8 @@ mod config;
 mod discover;
 mod error;
 mod launch;
+#[cfg(feature = "cli")]
+mod operated;
 mod plan;
 mod report;
 mod running;
@@ -55,6 +57,8 @@ mod text;
 pub use builder::{BundleBuilder, DEFAULT_STOP_DEADLINE};
 pub use config::{Config, ConfigError};
 pub use error::{Error, Result, RunError};
+#[cfg(feature = "cli")]
+pub(crate) use operated::Operated;
 pub use plan::Plan;
 pub use report::{LaunchError, Problem};
 pub use running::Running;

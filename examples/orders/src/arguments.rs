@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use evento_runtime::CheckpointMode;
+use evento_runtime::cli::Operations;
 
 /// Appends orders to an embedded log and projects them in parallel.
 #[derive(Debug, Parser)]
@@ -31,6 +32,9 @@ pub(crate) struct Arguments {
     /// Registers the executor under a wrong name, to see the launch refused.
     #[arg(long)]
     pub(crate) misspell: bool,
+    /// `orders --db orders.db status`, `… plan`, `… dead list`: looks at the database instead, also while others run on it.
+    #[command(flatten)]
+    pub(crate) operations: Operations,
 }
 
 /// Kinds of executor.

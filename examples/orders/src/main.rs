@@ -11,6 +11,7 @@ mod serve;
 mod summary;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ const BATCH: usize = 250;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 #[tokio::main]
-async fn main() -> evento_runtime::Result {
+async fn main() -> evento_runtime::Result<ExitCode> {
     let arguments = Arguments::parse();
     let db = arguments.db.clone().unwrap_or_else(new_file);
     let mut bundle = Bundle::builder("orders")
@@ -44,6 +45,9 @@ async fn main() -> evento_runtime::Result {
         bundle = bundle.telemetry(HandlerTimes::new());
     }
     let bundle = bundle.build()?;
+    if arguments.operations.is_asked() {
+        return Ok(arguments.operations.run(bundle).await);
+    }
     // From here on there is a database file.
     println!("database: {}", db.display());
     let running = bundle.start().await?;
@@ -51,7 +55,7 @@ async fn main() -> evento_runtime::Result {
         // What was begun is ended in order, also where the address is taken.
         let served = serve::until_stopped(&running, address).await;
         running.stop(DEADLINE).await?;
-        return served;
+        return served.map(|()| ExitCode::SUCCESS);
     }
     let began = progress::now();
     let worked = tokio::select! {
@@ -66,7 +70,7 @@ async fn main() -> evento_runtime::Result {
     }
     running.stop(DEADLINE).await?;
     println!("to continue: cargo run --release -p orders -- --db {}", db.display());
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn executor(arguments: &Arguments) -> Arc<dyn ConsumerExecutor> {
