@@ -2,102 +2,41 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use tokio::time::Instant;
 
-use super::families::{ASYNC, CONSUMERS, EXECUTORS, Family, Figure, HANDLERS, STALLED, SeenConsumer, SeenExecutor};
-use super::times::{BOUNDS, HandlerTimes, OUTCOMES, Times};
-use crate::bundle::Running;
-use crate::clock::{Clock as _, SystemClock};
-use crate::consumer::{StallReason, Telemetry};
-use crate::engine::{ConsumerHandle, Lag};
-use crate::executor::ConsumerExecutor;
-use crate::sync::{Mutex, lock};
+use super::super::snapshot::{
+    ASYNC, CONSUMERS, EXECUTORS, Family, Figure, HANDLERS, OUTCOMES, STALLED, Seen, SeenConsumer, Snapshots,
+};
+use super::times::{BOUNDS, HandlerTimes, Times};
+use crate::consumer::StallReason;
 
 type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
-/// Where the figures of one bundle are.
-pub(super) struct Snapshots {
-    bundle: String,
-    instance: Arc<str>,
-    /// Gone with the bundle, and then nothing is shown.
-    executors: Weak<[Arc<dyn ConsumerExecutor>]>,
-    consumers: Vec<ConsumerHandle>,
-    /// Of the bundle; its handlers' times are shown if it counts them.
-    telemetry: Option<Arc<dyn Telemetry>>,
-    /// Of each consumer; empty before the first answer.
-    lags: Mutex<Vec<Option<Lag>>>,
+/// The figures of a bundle for a registry.
+#[derive(Debug)]
+pub(super) struct Figures(pub(super) Arc<Snapshots>);
+
+/// How long handlers take, if the bundle counts that.
+pub(super) fn times(snapshots: &Snapshots) -> Option<&HandlerTimes> {
+    let telemetry = snapshots.telemetry.as_deref().map(|telemetry| telemetry as &dyn Any);
+    telemetry.and_then(|telemetry| telemetry.downcast_ref())
 }
 
-impl Snapshots {
-    pub(super) fn of(running: &Running) -> Self {
-        Self {
-            bundle: running.name().to_owned(),
-            instance: Arc::clone(running.instance()),
-            executors: Arc::downgrade(running.supervisor().executors()),
-            consumers: running.consumers(),
-            telemetry: running.telemetry().cloned(),
-            lags: Mutex::default(),
-        }
-    }
-
-    pub(super) fn consumers(&self) -> &[ConsumerHandle] {
-        &self.consumers
-    }
-
-    /// What the store said.
-    pub(super) fn note(&self, lags: Vec<Option<Lag>>) {
-        *lock(&self.lags) = lags;
-    }
-
-    /// How long handlers take, if the bundle counts that.
-    pub(super) fn times(&self) -> Option<&HandlerTimes> {
-        let telemetry = self.telemetry.as_deref().map(|telemetry| telemetry as &dyn Any);
-        telemetry.and_then(|telemetry| telemetry.downcast_ref())
-    }
-
-    fn seen_consumers(&self) -> Vec<SeenConsumer> {
-        let (now, instant) = (SystemClock.now(), Instant::now());
-        let lags = lock(&self.lags).clone();
-        let seen = |(at, consumer): (usize, &ConsumerHandle)| SeenConsumer {
-            name: consumer.id().to_string(),
-            component: consumer.id().component.to_string(),
-            status: consumer.status(),
-            is_async: !consumer.executors().is_empty(),
-            lag: lags.get(at).copied().flatten(),
-            now,
-            instant,
-        };
-        self.consumers.iter().enumerate().map(seen).collect()
-    }
-
-    fn seen_executors(executors: &[Arc<dyn ConsumerExecutor>]) -> Vec<SeenExecutor> {
-        let seen = |executor: &Arc<dyn ConsumerExecutor>| SeenExecutor {
-            name: executor.name().to_owned(),
-            capacity: executor.capacity(),
-            stats: executor.stats(),
-        };
-        executors.iter().map(seen).collect()
-    }
-}
-
-impl Collector for Snapshots {
+impl Collector for Figures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(executors) = self.executors.upgrade() else { return Ok(()) };
-        let bundle: Labels<'_, 2> = [("bundle", &self.bundle), ("instance", &self.instance)];
-        let executors = Self::seen_executors(&executors);
+        let Some(Seen { executors, consumers }) = self.0.seen() else { return Ok(()) };
+        let bundle: Labels<'_, 2> = [("bundle", &self.0.bundle), ("instance", &self.0.instance)];
         write_all(&mut encoder, EXECUTORS, &executors, |of| (bundle, [("executor", &*of.name)]))?;
-        let consumers = self.seen_consumers();
         let labels = labels_in(bundle);
         let (parallel, _): (Vec<_>, Vec<_>) = consumers.iter().partition(|of| of.is_async);
         write_all(&mut encoder, ASYNC, parallel, labels)?;
         write_all(&mut encoder, CONSUMERS, &consumers, labels)?;
         write_stalls(&mut encoder, &consumers, labels)?;
-        match self.times() {
+        match times(&self.0) {
             Some(times) => write_times(&mut encoder, times, &consumers, labels),
             None => Ok(()),
         }
@@ -122,12 +61,16 @@ fn write_all<'a, T: 'a, L: EncodeLabelSet>(
         if figures.peek().is_none() {
             continue;
         }
-        let mut metric = encoder.encode_descriptor(family.name, family.help, None, family.kind())?;
+        let mut metric = encoder.encode_descriptor(family.name, family.help, None, kind(family))?;
         for (of, figure) in figures {
             write_figure(&mut metric.encode_family(&labels(of))?, figure)?;
         }
     }
     Ok(())
+}
+
+const fn kind<T>(family: &Family<T>) -> MetricType {
+    if family.counts { MetricType::Counter } else { MetricType::Gauge }
 }
 
 fn write_figure(metric: &mut MetricEncoder<'_>, figure: Figure) -> fmt::Result {
@@ -185,13 +128,4 @@ fn write_histogram(metric: &mut MetricEncoder<'_>, times: &Times) -> fmt::Result
     let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
     let buckets: Vec<(f64, u64)> = bounds.zip(times.counts).collect();
     metric.encode_histogram::<NoLabelSet>(times.seconds, times.count(), &buckets, None)
-}
-
-impl fmt::Debug for Snapshots {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshots")
-            .field("bundle", &self.bundle)
-            .field("instance", &self.instance)
-            .finish_non_exhaustive()
-    }
 }

@@ -21,26 +21,19 @@
 //! `evento_consumer_stalled`. `dashboards/evento.json` beside the sources of this crate is a dashboard for Grafana.
 
 mod collector;
-mod families;
 mod times;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::prometheus_text;
 use prometheus_client::registry::Registry;
 
-use self::collector::Snapshots;
+use self::collector::Figures;
 pub use self::times::{HandlerTime, HandlerTimes};
+use super::snapshot::Snapshots;
 use crate::bundle::Running;
-use crate::engine::{ConsumerHandle, Lag};
 use crate::identity::ConsumerId;
-use crate::sync::{Mutex, lock};
-
-/// How long a scrape waits for the store.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The metrics of one running bundle. Cheap to clone.
 ///
@@ -50,10 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Metrics {
     registry: Arc<Registry>,
     snapshots: Arc<Snapshots>,
-    measuring: Arc<Mutex<Option<Measuring>>>,
 }
-
-type Measuring = BoxFuture<'static, Vec<Option<Lag>>>;
 
 impl Metrics {
     /// What the text is, for the header `Content-Type`.
@@ -75,17 +65,7 @@ impl Metrics {
     /// # Cancel safety
     /// Dropping the future leaves what was asked to end by itself.
     pub async fn scrape(&self) -> String {
-        // One that the last scrape could not wait for is waited for, and no second one begun beside it.
-        let begun = lock(&self.measuring).take();
-        let mut measuring = begun.unwrap_or_else(|| measure(self.snapshots.consumers().to_vec()));
-        tokio::select! {
-            biased;
-            lags = &mut measuring => self.snapshots.note(lags),
-            () = tokio::time::sleep(PATIENCE) => {
-                self.snapshots.note(Vec::new());
-                *lock(&self.measuring) = Some(measuring);
-            }
-        }
+        self.snapshots.measure().await;
         self.exposition()
     }
 
@@ -93,14 +73,15 @@ impl Metrics {
     /// without [`HandlerTimes`].
     #[must_use]
     pub fn handler_times(&self, consumer: &ConsumerId) -> Vec<HandlerTime> {
-        self.snapshots.times().map(|times| times.summed(consumer)).unwrap_or_default()
+        let times = collector::times(&self.snapshots);
+        times.map(|times| times.summed(consumer)).unwrap_or_default()
     }
 
     /// The same for a registry of your own: `registry.register_collector(metrics.collector())`. The figures that come
     /// from the store are as of the last [`scrape`](Self::scrape).
     #[must_use]
     pub fn collector(&self) -> Box<dyn Collector> {
-        Box::new(Arc::clone(&self.snapshots))
+        Box::new(Figures(Arc::clone(&self.snapshots)))
     }
 }
 
@@ -116,12 +97,7 @@ impl Running {
     pub fn metrics(&self) -> Metrics {
         let snapshots = Arc::new(Snapshots::of(self));
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Arc::clone(&snapshots)));
-        Metrics { registry: Arc::new(registry), snapshots, measuring: Arc::default() }
+        registry.register_collector(Box::new(Figures(Arc::clone(&snapshots))));
+        Metrics { registry: Arc::new(registry), snapshots }
     }
-}
-
-fn measure(consumers: Vec<ConsumerHandle>) -> Measuring {
-    // A store that fails shows as the reason why consumers stand.
-    async move { join_all(consumers.iter().map(async |consumer| consumer.lag().await.ok().flatten())).await }.boxed()
 }

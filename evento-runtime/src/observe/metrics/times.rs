@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::snapshot::{OUTCOMES, place};
 use crate::consumer::{AttemptInfo, AttemptOutcome, Telemetry};
 use crate::error::StoreError;
 use crate::event::StoredEvent;
@@ -71,19 +72,6 @@ impl HandlerTime {
         };
         let bucket = self.counts.iter().position(reached)?;
         BOUNDS.get(bucket).copied()
-    }
-}
-
-/// What an attempt came to, for the label `outcome`.
-pub(super) const OUTCOMES: [&str; 3] = ["handled", "skipped", "failed"];
-
-const fn place(outcome: AttemptOutcome) -> Option<usize> {
-    match outcome {
-        AttemptOutcome::Handled => Some(0),
-        AttemptOutcome::Skipped => Some(1),
-        AttemptOutcome::Failed(_) => Some(2),
-        // The store's failure says nothing of the handler.
-        AttemptOutcome::NotMade => None,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use prometheus_client::metrics::MetricType;
 use tokio::time::Instant;
 
 use crate::consumer::ConsumerStatus;
@@ -12,19 +11,19 @@ use crate::executor::ExecutorStats;
 
 /// A figure of one thing.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Figure {
+pub(in crate::observe) enum Figure {
     Count(u64),
     Level(f64),
 }
 
 /// One metric of many things of a kind.
-pub(super) struct Family<T> {
+pub(in crate::observe) struct Family<T> {
     /// Without the ending that counters get.
-    pub(super) name: &'static str,
-    pub(super) help: &'static str,
-    pub(super) counts: bool,
+    pub(in crate::observe) name: &'static str,
+    pub(in crate::observe) help: &'static str,
+    pub(in crate::observe) counts: bool,
     /// `None`: nothing is known of this one.
-    pub(super) figure: fn(&T) -> Option<Figure>,
+    pub(in crate::observe) figure: fn(&T) -> Option<Figure>,
 }
 
 impl<T> Family<T> {
@@ -35,30 +34,26 @@ impl<T> Family<T> {
     const fn gauge(name: &'static str, help: &'static str, figure: fn(&T) -> Option<Figure>) -> Self {
         Self { name, help, counts: false, figure }
     }
-
-    pub(super) const fn kind(&self) -> MetricType {
-        if self.counts { MetricType::Counter } else { MetricType::Gauge }
-    }
 }
 
 /// An executor at the moment of a scrape.
-pub(super) struct SeenExecutor {
-    pub(super) name: String,
-    pub(super) capacity: Option<usize>,
-    pub(super) stats: ExecutorStats,
+pub(in crate::observe) struct SeenExecutor {
+    pub(in crate::observe) name: String,
+    pub(in crate::observe) capacity: Option<usize>,
+    pub(in crate::observe) stats: ExecutorStats,
 }
 
 /// A consumer at the moment of a scrape.
-pub(super) struct SeenConsumer {
-    pub(super) name: String,
-    pub(super) component: String,
-    pub(super) status: ConsumerStatus,
+pub(in crate::observe) struct SeenConsumer {
+    pub(in crate::observe) name: String,
+    pub(in crate::observe) component: String,
+    pub(in crate::observe) status: ConsumerStatus,
     /// Whether a handler of it names an executor.
-    pub(super) is_async: bool,
+    pub(in crate::observe) is_async: bool,
     /// As last asked of the store.
-    pub(super) lag: Option<Lag>,
-    pub(super) now: Timestamp,
-    pub(super) instant: Instant,
+    pub(in crate::observe) lag: Option<Lag>,
+    pub(in crate::observe) now: Timestamp,
+    pub(in crate::observe) instant: Instant,
 }
 
 impl SeenConsumer {
@@ -87,7 +82,7 @@ const fn seconds(time: Duration) -> Option<Figure> {
 }
 
 /// Labels `bundle`, `instance`, `executor`.
-pub(super) const EXECUTORS: &[Family<SeenExecutor>] = &[
+pub(in crate::observe) const EXECUTORS: &[Family<SeenExecutor>] = &[
     Family::gauge(
         "evento_consumer_executor_capacity",
         "Handlers that may run at once; +Inf where nothing bounds them",
@@ -111,7 +106,7 @@ pub(super) const EXECUTORS: &[Family<SeenExecutor>] = &[
 ];
 
 /// Of consumers with a handler that names an executor. Labels `bundle`, `instance`, `consumer`, `component`.
-pub(super) const ASYNC: &[Family<SeenConsumer>] = &[
+pub(in crate::observe) const ASYNC: &[Family<SeenConsumer>] = &[
     Family::gauge("evento_consumer_async_in_flight", "Handlers of the consumer that run", |of| {
         size(of.status.in_flight)
     }),
@@ -128,7 +123,7 @@ pub(super) const ASYNC: &[Family<SeenConsumer>] = &[
 ];
 
 /// Of every consumer. Labels `bundle`, `instance`, `consumer`, `component`.
-pub(super) const CONSUMERS: &[Family<SeenConsumer>] = &[
+pub(in crate::observe) const CONSUMERS: &[Family<SeenConsumer>] = &[
     Family::gauge(
         "evento_consumer_lag_events",
         "Events that are not settled: read ones, and up to a million unread ones of the log; of the owner only",
@@ -201,9 +196,9 @@ pub(super) const CONSUMERS: &[Family<SeenConsumer>] = &[
 ];
 
 /// Of every handler that has run, by outcome. Labels as above, and `handler`, `outcome`.
-pub(super) const HANDLERS: (&str, &str) =
+pub(in crate::observe) const HANDLERS: (&str, &str) =
     ("evento_consumer_handler_seconds", "How long attempts took, with the waits for a transaction and its commit");
 
 /// Of every consumer and each reason there is. Labels as above, and `reason`.
-pub(super) const STALLED: (&str, &str) =
+pub(in crate::observe) const STALLED: (&str, &str) =
     ("evento_consumer_stalled", "1 for the reason why the consumer does not move; 0 for all others");
