@@ -27,7 +27,12 @@
 //!
 //! Pausing, resuming and everything about dead letters is stored, and found by whichever instance owns the consumer.
 //! Seeking and skipping is carried out by the owner, which looks for it each second; an answer is waited for five
-//! seconds, after that the API says `202 Accepted` with the id of a command to ask for.
+//! seconds, after that the API says `202 Accepted` with the id of a command to ask for. All of that holds for consumers
+//! that this process has no component of as well, such as those of another version in the middle of an update.
+//!
+//! Pruning the log is done by the instance that is asked, a limited number of events for each request; the page and
+//! `GET /api/log/prunable` tell first how many that would be, and which consumer holds the rest. See
+//! [`keep_events`](crate::BundleBuilder::keep_events) for doing so by itself.
 //!
 //! # Probes
 //!

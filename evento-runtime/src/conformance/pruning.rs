@@ -227,10 +227,12 @@ pub async fn nobody_goes_back_to_what_is_gone(fixture: Fixture) {
     assert_eq!(store.prune(EVER, 1_000).await.unwrap().events, 4);
     settled(store, &view, 1, Some(&events[5])).await;
     for below in [None, Some(&events[0]), Some(&events[2])] {
-        let back = Settlement { rereads: true, forget_completed: true, ..at(below) };
-        let refused = store.stores.state.settle(&lease(&view, 2), back).await.unwrap_err();
-        assert_eq!(refused.kind(), StoreErrorKind::Pruned, "{refused}");
-        assert!(!refused.kind().is_transient());
+        for forget_completed in [false, true] {
+            let back = Settlement { rereads: true, forget_completed, ..at(below) };
+            let refused = store.stores.state.settle(&lease(&view, 2), back).await.unwrap_err();
+            assert_eq!(refused.kind(), StoreErrorKind::Pruned, "{refused}");
+            assert!(!refused.kind().is_transient());
+        }
     }
     let stored = store.stores.state.load(&view).await.unwrap().checkpoint.unwrap();
     assert_eq!(stored.watermark.as_ref(), Some(&events[5]), "nothing of it was stored");

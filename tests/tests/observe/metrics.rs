@@ -83,6 +83,15 @@ async fn a_scrape_shows_one_bundle_under_the_names_of_its_wiring_and_its_figures
         assert_eq!(named, StallReason::NAMES.iter().copied().collect(), "every reason is a series");
     }
     assert_eq!(value(&after, "evento_consumer_executor_completed_total", "pool"), 23.0);
+    // Also what has not happened yet is a series: an alert needs something to compare with.
+    for name in
+        ["parked_keys", "parked_events", "gap_holds", "error_streak", "checkpoint_age_seconds", "exposed_events"]
+    {
+        let is_there =
+            |of: &str| of == format!("evento_consumer_{name}") || of == format!("evento_consumer_{name}_total");
+        let of_both = after.iter().find(|(of, _)| is_there(of)).map(|(_, series)| series.len());
+        assert_eq!(of_both, Some(2), "{name}");
+    }
     let counted = |outcome: &str| {
         let counts = after["evento_consumer_handler_seconds_count"].iter();
         counts.filter(|(labels, _)| labels["outcome"] == outcome).map(|(labels, n)| (&*labels["handler"], *n)).collect()
