@@ -95,7 +95,7 @@ pub mod testing;
 #[cfg(any(feature = "admin", feature = "cli"))]
 #[cfg_attr(
     not(all(feature = "admin", feature = "cli")),
-    allow(dead_code, reason = "one shows what the other does not")
+    allow(dead_code, unused_imports, reason = "one shows what the other does not")
 )]
 mod view;
 
