@@ -75,8 +75,9 @@ impl Options {
     }
 }
 
-const SCENARIOS: [&str; 15] = [
+const SCENARIOS: [&str; 16] = [
     "catchup",
+    "catchup-stream",
     "catchup-json",
     "project-tx",
     "project-batch",
@@ -102,6 +103,7 @@ fn main() {
         for name in SCENARIOS.into_iter().filter(|name| options.wants(name)) {
             match name {
                 "catchup" => reading::untyped(&options, &mut report).await,
+                "catchup-stream" => reading::beside_a_stream(&options, &mut report).await,
                 "catchup-json" => reading::typed(&options, &mut report).await,
                 "project-tx" => projecting::one_by_one(&options, &mut report).await,
                 "project-batch" => projecting::in_batches(&options, &mut report).await,

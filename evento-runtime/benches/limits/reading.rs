@@ -1,4 +1,4 @@
-//! `catchup` and `catchup-json`: a new consumer over a log that is there.
+//! `catchup`, `catchup-stream` and `catchup-json`: a new consumer over a log that is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,6 +88,20 @@ pub(crate) async fn untyped(options: &Options, report: &mut Report) {
         let limit = async || by_hand::page(&place, events).await;
         assert!(limit().await.check == counted(events));
         alternate(report, "catchup", place.name(), 0.85, ours, limit).await;
+        place.close().await;
+    }
+}
+
+/// Beside rows that are looked at and not kept. There is no aim: a handler gets events that are its own.
+pub(crate) async fn beside_a_stream(options: &Options, report: &mut Report) {
+    let events = options.events(200_000, 20_000);
+    for kind in Kind::READ {
+        let Some(place) = kind.open().await else { continue };
+        place.fill(1, events).await;
+        let ours = async || read_untyped(&place, events).await;
+        let limit = async || by_hand::stream(&place, events).await;
+        assert!(limit().await.check == counted(events));
+        alternate(report, "catchup-stream", place.name(), 0.0, ours, limit).await;
         place.close().await;
     }
 }
