@@ -26,6 +26,8 @@ mod groups;
 mod held;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod idle;
+#[cfg(feature = "postgres")]
+mod joined;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

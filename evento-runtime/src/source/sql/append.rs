@@ -20,10 +20,11 @@ pub(crate) struct Appending {
     /// Per event: position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload.
     /// Ids that are there already are left alone and not counted.
     pub(crate) insert_events: Chunked,
-    /// id, name, context, key, key, context, key, slice, recorded_at, content_type, metadata, payload → position, version.
-    /// A single event, whatever the version of its stream; no row if its id is there already. `None`: it takes more than
-    /// one statement.
-    pub(crate) insert_one: Option<&'static str>,
+    /// The statements that store so many events at once, whatever the versions of their streams or if the first one has
+    /// the expected version, unless anything is wrong with any of them: expected version, recorded_at; per event: id,
+    /// name, context, key, its number within stream and batch, slice, content_type, metadata, payload → position and
+    /// version of the first and of the last one, ascending. `None`: so many are stored in steps.
+    pub(crate) at_once: fn(usize) -> Option<&'static str>,
 }
 
 /// Context and key.
@@ -38,9 +39,7 @@ pub(crate) async fn append(
     now: Timestamp,
 ) -> Result<Appended, AppendError> {
     let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
-    if let (Some(sql), [event], Expected::Any) = (appending.insert_one, &batch.events[..], batch.expected)
-        && let Some(appended) = append_one(session, sql, event, now).await?
-    {
+    if let Some(appended) = append_at_once(session, appending, batch, now).await? {
         return Ok(appended);
     }
     // First of all: from here on nobody else appends.
@@ -70,33 +69,49 @@ pub(crate) async fn append(
     Ok(Appended::new(position(rows.first()), position(rows.last()), version, false))
 }
 
-/// `None`: its id is there already.
-async fn append_one(
+/// Stores a batch that is as new as it looks, in statements that are atomic together. `None`: nothing was stored, and it
+/// takes [`append`] to say why.
+pub(crate) async fn append_at_once(
     session: &mut dyn Session,
-    sql: &'static str,
-    event: &PreparedEvent,
+    appending: &Appending,
+    batch: &Append,
     now: Timestamp,
 ) -> Result<Option<Appended>, StoreError> {
-    let (context, key) = (Value::Text(&event.context), Value::from(event.key.as_deref()));
-    let values = [
-        Value::Blob(event.id.as_uuid().as_bytes()),
-        Value::Text(&event.name),
-        context,
-        key,
-        key,
-        context,
-        key,
-        Value::Int(event.slice().into()),
-        Value::Int(now.as_micros()),
-        Value::Text(&event.content_type),
-        Some(&*event.metadata).filter(|metadata| !metadata.is_empty()).into(),
-        Value::Blob(&event.payload),
-    ];
-    let rows = session.fetch(sql, &values).await?;
-    let Some(row) = rows.first() else { return Ok(None) };
-    let position = Position::from_u64(row.count(0)?);
-    let version = row.opt_int(1)?.map(i64::unsigned_abs);
-    Ok(Some(Appended::new(position.clone(), position, version, false)))
+    let Some(sql) = (appending.at_once)(batch.events.len()) else { return Ok(None) };
+    let expected = match batch.expected {
+        Expected::Any => None,
+        Expected::New => Some(0),
+        Expected::Version(version) => Some(version),
+    };
+    let mut counts: HashMap<Stream<'_>, u64> = HashMap::new();
+    let mut values = vec![expected.into(), Value::Int(now.as_micros())];
+    for event in &batch.events {
+        let nth = stream(event).map(|stream| {
+            let count = counts.entry(stream).or_insert(0);
+            *count += 1;
+            *count
+        });
+        values.extend([
+            Value::Blob(event.id.as_uuid().as_bytes()),
+            Value::Text(&event.name),
+            Value::Text(&event.context),
+            event.key.as_deref().into(),
+            nth.into(),
+            Value::Int(event.slice().into()),
+            Value::Text(&event.content_type),
+            Some(&*event.metadata).filter(|metadata| !metadata.is_empty()).into(),
+            Value::Blob(&event.payload),
+        ]);
+    }
+    let rows = match session.fetch(sql, &values).await {
+        Ok(rows) => rows,
+        // A rule of the table, among others: an id or a version is there, or the expected version is not.
+        Err(error) if error.kind() == StoreErrorKind::Other => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
+    let version = last.opt_int(1)?.map(i64::unsigned_abs);
+    Ok(Some(Appended::new(Position::from_u64(first.count(0)?), Position::from_u64(last.count(0)?), version, false)))
 }
 
 struct NewRow<'a> {

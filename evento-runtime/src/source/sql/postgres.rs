@@ -3,5 +3,5 @@
 mod append;
 mod page;
 
-pub(crate) use append::{AppendSql, INNER, Savepoint, append_in};
+pub(crate) use append::{AppendSql, INNER, Savepoint, append_in, append_joined};
 pub(crate) use page::{Page, PageSql, read_exact};

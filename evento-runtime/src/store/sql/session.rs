@@ -1,5 +1,6 @@
 //! The one thing the store code knows about a database: statements with bound values, and rows.
 
+use std::error::Error as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -18,6 +19,16 @@ pub(crate) trait Session: Send {
 
     /// Runs a query and takes all its rows.
     async fn fetch(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError>;
+}
+
+/// The same error for one more caller.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn again(error: &StoreError) -> StoreError {
+    let copy = StoreError::new(error.kind(), error.store());
+    match error.source() {
+        Some(cause) => copy.caused_by(cause.to_string()),
+        None => copy,
+    }
 }
 
 /// Says which statement a store is about to send: `evento_runtime::sql` at the level of traces.

@@ -52,6 +52,73 @@ fn checkpoint(row: &Row) -> Result<Option<Checkpoint>, StoreError> {
     }))
 }
 
+/// The checkpoint of a settlement that holds nothing else: most of them, and it takes one statement.
+pub(crate) fn checkpoint_alone(settlement: &Settlement) -> Option<&Checkpoint> {
+    // Each field by its name: a new one has to say what it means here.
+    let Settlement {
+        dead_letters,
+        emitted,
+        resolved,
+        parked,
+        sagas,
+        scheduled,
+        fired,
+        claims,
+        forget_completed,
+        completed,
+        covered,
+        ownership,
+        attempts,
+        forget_attempts,
+        errors,
+        started,
+        resetting,
+        replay_to,
+        rereads,
+        checkpoint,
+    } = settlement;
+    let is_alone = dead_letters.is_empty()
+        && emitted.is_empty()
+        && resolved.is_empty()
+        && parked.is_empty()
+        && sagas.is_empty()
+        && scheduled.is_empty()
+        && fired.is_empty()
+        && claims.is_empty()
+        && !forget_completed
+        && completed.is_empty()
+        && covered.is_empty()
+        && ownership.is_none()
+        && attempts.is_empty()
+        && !forget_attempts
+        && errors.is_none()
+        && !started
+        && resetting.is_none()
+        && replay_to.is_none()
+        && !rereads;
+    checkpoint.as_ref().filter(|_| is_alone)
+}
+
+/// Stores such a checkpoint under the epoch of its lease, in one statement that needs no transaction. `false`: nothing
+/// was stored, and it takes [`settle`] to say why.
+pub(crate) async fn put_checkpoint_alone(
+    session: &mut dyn Session,
+    sql: &Statements,
+    consumer: i64,
+    lease: &Lease,
+    checkpoint: &Checkpoint,
+) -> Result<bool, StoreError> {
+    let open = checkpoint.encode_open();
+    let values = [
+        checkpoint.watermark.as_ref().into(),
+        checkpoint.reach.as_ref().into(),
+        Value::Blob(&open),
+        Value::Int(consumer),
+        lease.epoch.0.into(),
+    ];
+    Ok(session.execute(sql.put_checkpoint_alone, &values).await? > 0)
+}
+
 /// Stores a settlement under the epoch of its lease. Within a write transaction, which the caller rolls back on any
 /// error. The order is that of the fields: no checkpoint before the rows it relies on. Answers the events that are to be
 /// appended by the caller, in the same transaction: each log has its own way.

@@ -35,6 +35,9 @@ pub(crate) struct Statements {
     pub(crate) share_fence: Option<&'static str>,
     /// consumer, epoch, watermark, reach, open. Leaves the row alone where that would move back within an epoch.
     pub(crate) put_checkpoint: &'static str,
+    /// watermark, reach, open, consumer, epoch. As `put_checkpoint`, in a statement that is guarded and atomic by itself,
+    /// if exactly this epoch is stored and no later ownership was begun; no takeover gets past it meanwhile.
+    pub(crate) put_checkpoint_alone: &'static str,
     /// consumer, errors.
     pub(crate) put_errors: &'static str,
     /// consumer.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::Row as _;
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgArguments, PgConnection, PgRow};
+use sqlx::query::Query;
 
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::source::sql::known::recognise;
-use crate::source::{Append, Appended, Expected};
+use crate::source::{Append, Appended, Expected, PreparedEvent};
 use crate::store::sql::names::Names;
 use crate::store::sql::postgres::{PostgresSession, failed, is_duplicate, now};
 use crate::store::sql::session::{Session as _, Value, tell};
@@ -21,31 +22,46 @@ const ROUNDS: usize = 100;
 /// The statements of appending.
 pub(crate) struct AppendSql {
     insert: &'static str,
+    joined: &'static str,
     version: &'static str,
     queue: &'static str,
 }
 
 /// Which events are taken, and the transaction id before any position: what the judging of holes relies on.
-const INSERT: &str = concat!(
-    "WITH begun AS MATERIALIZED (SELECT pg_current_xact_id() AS id), \
-     new AS MATERIALIZED (SELECT * FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], \
-     ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
-     AS u (id, name, context, key, nth, slice, content_type, metadata, payload, n)) \
-     INSERT INTO @event (position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
-     SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + coalesce((SELECT e.version \
-     FROM @event AS e WHERE e.context = r.context AND e.key = r.key ORDER BY e.version DESC LIMIT 1), 0), r.slice, ",
-    now!(),
-    ", r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (SELECT * FROM new ORDER BY n) AS r \
-     CROSS JOIN (SELECT ?::bigint AS version) AS expected \
-     WHERE expected.version IS NULL OR expected.version = coalesce((SELECT e.version FROM @event AS e, new AS f \
-     WHERE f.n = 1 AND e.context = f.context AND e.key = f.key ORDER BY e.version DESC LIMIT 1), 0) \
-     RETURNING position, version"
-);
+macro_rules! insert {
+    ($begun:literal, $returning:literal) => {
+        concat!(
+            "WITH begun AS MATERIALIZED (SELECT pg_current_xact_id() AS id",
+            $begun,
+            "), new AS MATERIALIZED (SELECT * FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], \
+             ?::bigint[], ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
+             AS u (id, name, context, key, nth, slice, content_type, metadata, payload, n)) \
+             INSERT INTO @event \
+             (position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
+             SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + coalesce((SELECT e.version \
+             FROM @event AS e WHERE e.context = r.context AND e.key = r.key ORDER BY e.version DESC LIMIT 1), 0), \
+             r.slice, ",
+            now!(),
+            ", r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (SELECT * FROM new ORDER BY n) AS r \
+             CROSS JOIN (SELECT ?::bigint AS version) AS expected \
+             WHERE expected.version IS NULL OR expected.version = coalesce((SELECT e.version FROM @event AS e, new AS f \
+             WHERE f.n = 1 AND e.context = f.context AND e.key = f.key ORDER BY e.version DESC LIMIT 1), 0) \
+             RETURNING position, version",
+            $returning
+        )
+    };
+}
+
+const INSERT: &str = insert!("", "");
+
+/// The same for several batches: none of them is to wait long for what another one waits for.
+const INSERT_JOINED: &str = insert!(", set_config('lock_timeout', '100ms', true)", ", id");
 
 impl AppendSql {
     pub(crate) fn rendered(names: &Names) -> Self {
         Self {
             insert: names.render(INSERT),
+            joined: names.render(INSERT_JOINED),
             version: names.render("SELECT coalesce(max(version), 0) FROM @event WHERE context = ? AND key = ?"),
             queue: names.render("SELECT pg_advisory_xact_lock(hashtextextended(? || ' ' || ? || '@', 0))"),
         }
@@ -140,25 +156,13 @@ async fn try_once(
     sql: &AppendSql,
     batch: &Append,
 ) -> Result<Tried, StoreError> {
-    let columns = Columns::of(batch);
     let expected = match batch.expected {
         Expected::Any => None,
         Expected::New => Some(0),
         Expected::Version(version) => Some(i64::try_from(version).unwrap_or(i64::MAX)),
     };
     tell!(name, sql.insert);
-    let query = sqlx::query(sql.insert)
-        .persistent(prepared)
-        .bind(columns.ids)
-        .bind(columns.names)
-        .bind(columns.contexts)
-        .bind(columns.keys)
-        .bind(columns.nths)
-        .bind(columns.slices)
-        .bind(columns.content_types)
-        .bind(columns.metadata)
-        .bind(columns.payloads)
-        .bind(expected);
+    let query = Columns::of(&batch.events).query(sql.insert, expected).persistent(prepared);
     let rows = match query.fetch_all(&mut *connection).await {
         Ok(rows) => rows,
         Err(error) => {
@@ -169,15 +173,53 @@ async fn try_once(
             };
         }
     };
-    let mut numbers = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let read = || Ok((row.try_get::<i64, _>(0)?, row.try_get::<Option<i64>, _>(1)?));
-        numbers.push(read().map_err(|error| failed(name, error))?);
-    }
+    let numbers: Result<Vec<_>, _> = rows.iter().map(numbers).collect();
+    let numbers = numbers.map_err(|error| failed(name, error))?;
     let (Some(first), Some(last)) = (numbers.iter().min(), numbers.iter().max()) else { return Ok(Tried::Refused) };
     let position = |number: i64| Position::from_u64(number.unsigned_abs());
     let version = last.1.map(i64::unsigned_abs);
     Ok(Tried::Stored(Appended::new(position(first.0), position(last.0), version, false)))
+}
+
+/// Stores events that were appended each by itself, whatever the versions of their streams; answers in their order.
+/// `None`: nothing is stored, and each has to be tried by itself. In a statement outside of a transaction.
+pub(crate) async fn append_joined(
+    connection: &mut PgConnection,
+    name: &Arc<str>,
+    sql: &AppendSql,
+    events: &[&PreparedEvent],
+) -> Result<Option<Vec<Appended>>, StoreError> {
+    // In the order of their streams, so that nobody waits for each other in a circle.
+    let mut ordered = events.to_vec();
+    ordered.sort_by_key(|event| (&event.context, &event.key));
+    tell!(name, sql.joined);
+    let query = Columns::of(ordered.iter().copied()).query(sql.joined, None);
+    let rows = match query.fetch_all(&mut *connection).await {
+        Ok(rows) => rows,
+        Err(error) => {
+            let error = failed(name, error);
+            return if is_apart(error.kind()) { Ok(None) } else { Err(error) };
+        }
+    };
+    let read = |row: &PgRow| Ok((row.try_get_unchecked::<&[u8], _>(2)?.to_vec(), numbers(row)?));
+    let stored: Result<HashMap<Vec<u8>, _>, _> = rows.iter().map(read).collect();
+    let stored = stored.map_err(|error| failed(name, error))?;
+    let appended = events.iter().map(|event| {
+        let (number, version) = stored.get(&event.id.as_uuid().as_bytes()[..])?;
+        let position = Position::from_u64(number.unsigned_abs());
+        Some(Appended::new(position.clone(), position, version.map(i64::unsigned_abs), false))
+    });
+    appended.collect::<Option<_>>().map(Some).ok_or_else(|| StoreError::new(StoreErrorKind::Other, &**name))
+}
+
+/// Whether a failure may be that of one among several, while the connection is as good as before.
+const fn is_apart(kind: StoreErrorKind) -> bool {
+    matches!(kind, StoreErrorKind::Busy | StoreErrorKind::Other)
+}
+
+/// Position and version of a row.
+fn numbers(row: &PgRow) -> Result<(i64, Option<i64>), sqlx::Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
 /// A batch by columns.
@@ -196,10 +238,10 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(batch: &'a Append) -> Self {
+    fn of(events: impl IntoIterator<Item = &'a PreparedEvent>) -> Self {
         let mut columns = Self::default();
         let mut counts: HashMap<(&str, &str), i64> = HashMap::new();
-        for event in &batch.events {
+        for event in events {
             columns.ids.push(event.id.as_uuid().as_bytes());
             columns.names.push(&event.name);
             columns.contexts.push(&event.context);
@@ -215,5 +257,19 @@ impl<'a> Columns<'a> {
             columns.payloads.push(&event.payload);
         }
         columns
+    }
+
+    fn query(self, sql: &'static str, expected: Option<i64>) -> Query<'a, sqlx::Postgres, PgArguments> {
+        sqlx::query(sql)
+            .bind(self.ids)
+            .bind(self.names)
+            .bind(self.contexts)
+            .bind(self.keys)
+            .bind(self.nths)
+            .bind(self.slices)
+            .bind(self.content_types)
+            .bind(self.metadata)
+            .bind(self.payloads)
+            .bind(expected)
     }
 }

@@ -75,7 +75,7 @@ fn appending(names: &Names) -> &'static Appending {
         advance: APPENDING.advance.map(|sql| names.render(sql)),
         versions: several(&APPENDING.versions),
         insert_events: several(&APPENDING.insert_events),
-        insert_one: None,
+        at_once: |_| None,
     }))
 }
 

@@ -24,6 +24,32 @@ macro_rules! goes_on {
     };
 }
 
+/// A checkpoint takes the place of the one that is there, if it may.
+macro_rules! put_on {
+    () => {
+        concat!(
+            " ON DUPLICATE KEY UPDATE `open` = IF(",
+            goes_on!(),
+            ", VALUES(`open`), `open`), reach = IF(",
+            goes_on!(),
+            ", VALUES(reach), reach), watermark = IF(",
+            goes_on!(),
+            ", VALUES(watermark), watermark), epoch = IF(",
+            goes_on!(),
+            ", VALUES(epoch), epoch)"
+        )
+    };
+}
+
+/// The fence of a consumer, if an epoch holds it and no later ownership was begun. A takeover waits for whoever has this.
+macro_rules! held {
+    () => {
+        " FROM @fence AS f WHERE f.consumer = ? AND f.epoch = ? \
+         AND NOT EXISTS (SELECT 1 FROM @lease AS l WHERE l.consumer = f.consumer AND l.epoch > f.epoch) \
+         LOCK IN SHARE MODE"
+    };
+}
+
 /// Pairs of numbers, of one bound JSON text.
 macro_rules! pairs {
     () => {
@@ -87,7 +113,7 @@ pub(crate) static APPENDING: Appending = Appending {
         "(?,?,?,?,?,?,?,?,?,?,?)",
         ""
     ),
-    insert_one: None,
+    at_once: |_| None,
 };
 
 pub(crate) static SQL: Statements = Statements {
@@ -112,22 +138,17 @@ pub(crate) static SQL: Statements = Statements {
 
     fence: "INSERT INTO @fence (consumer, epoch) VALUES (?, ?) \
          ON DUPLICATE KEY UPDATE epoch = GREATEST(epoch, VALUES(epoch))",
-    share_fence: Some(
-        "SELECT f.epoch FROM @fence AS f WHERE f.consumer = ? AND f.epoch = ? \
-         AND NOT EXISTS (SELECT 1 FROM @lease AS l WHERE l.consumer = f.consumer AND l.epoch > f.epoch) \
-         LOCK IN SHARE MODE",
-    ),
+    share_fence: Some(concat!("SELECT f.epoch", held!())),
     put_checkpoint: concat!(
-        "INSERT INTO @checkpoint (consumer, epoch, watermark, reach, `open`) VALUES (?, ?, ?, ?, ?) \
-         ON DUPLICATE KEY UPDATE `open` = IF(",
-        goes_on!(),
-        ", VALUES(`open`), `open`), reach = IF(",
-        goes_on!(),
-        ", VALUES(reach), reach), watermark = IF(",
-        goes_on!(),
-        ", VALUES(watermark), watermark), epoch = IF(",
-        goes_on!(),
-        ", VALUES(epoch), epoch)"
+        "INSERT INTO @checkpoint (consumer, epoch, watermark, reach, `open`) VALUES (?, ?, ?, ?, ?)",
+        put_on!()
+    ),
+    put_checkpoint_alone: concat!(
+        "INSERT INTO @checkpoint (consumer, epoch, watermark, reach, `open`) \
+         SELECT held.fenced, held.since, ?, ?, ? FROM (SELECT f.consumer AS fenced, f.epoch AS since",
+        held!(),
+        ") AS held",
+        put_on!()
     ),
     put_errors: "INSERT INTO @checkpoint (consumer, errors) VALUES (?, ?) ON DUPLICATE KEY UPDATE errors = VALUES(errors)",
     put_started: "INSERT INTO @checkpoint (consumer, started) VALUES (?, 1) ON DUPLICATE KEY UPDATE started = 1",

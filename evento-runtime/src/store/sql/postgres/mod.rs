@@ -6,6 +6,7 @@ mod errors;
 mod gap;
 mod guard;
 mod head;
+mod join;
 mod listen;
 mod server;
 mod session;

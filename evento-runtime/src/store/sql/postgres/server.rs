@@ -9,13 +9,14 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::config::{Pooler, Postgres};
 use super::errors::failed;
 use super::head::{self, HeadSql, Tracker};
+use super::join::{self, Joining};
 use super::session::PostgresSession;
 use super::statements::{SERVER, SQL};
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::StoredEvent;
 use crate::source::sql::position_of;
-use crate::source::sql::postgres::{AppendSql, INNER, Page, PageSql, Savepoint, append_in, read_exact};
-use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held};
+use crate::source::sql::postgres::{AppendSql, INNER, Page, PageSql, Savepoint, append_in, append_joined, read_exact};
+use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held, PreparedEvent};
 use crate::store::sql::names::Names;
 use crate::store::sql::server::{CONNECTING, Inner, Server, ServerStatements, Wrap, rendered};
 use crate::store::sql::session::{Session, Value};
@@ -35,6 +36,7 @@ pub(crate) struct PostgresServer {
     /// What is told, and listened for.
     pub(super) channel: String,
     pub(super) tracker: Tracker,
+    pub(super) joining: Joining,
 }
 
 impl PostgresServer {
@@ -58,6 +60,7 @@ impl PostgresServer {
             pooler: config.pooler,
             channel: format!("evento:{}", config.schema),
             tracker: Tracker::default(),
+            joining: Joining::default(),
         }
     }
 
@@ -74,6 +77,32 @@ impl PostgresServer {
         prepared: bool,
     ) -> Result<Appended, AppendError> {
         append_in(connection, &self.name, prepared, (self.sql, &self.append_sql), batch, savepoint).await
+    }
+
+    /// In a statement of its own.
+    pub(super) async fn append_alone(&self, inner: &Inner<Self>, batch: Append) -> Result<Appended, AppendError> {
+        let work = inner.writers.run(Wrap::Bare, move |server, connection| {
+            Box::pin(async move {
+                // Through a pooler there is a transaction already.
+                let savepoint = server.always_in_transactions().then_some(&INNER);
+                let appended = server.append_on(connection, &batch, savepoint, server.prepared()).await?;
+                Ok::<_, AppendError>(appended)
+            })
+        });
+        let appended = work.await?;
+        if !appended.known {
+            inner.announce_append();
+        }
+        Ok(appended)
+    }
+
+    /// Events that were appended each by itself. `None`: nothing is stored, and each has to be tried by itself.
+    pub(super) async fn append_joined(
+        &self,
+        connection: &mut PgConnection,
+        events: &[&PreparedEvent],
+    ) -> Result<Option<Vec<Appended>>, StoreError> {
+        append_joined(connection, &self.name, &self.append_sql, events).await
     }
 }
 
@@ -138,19 +167,12 @@ impl Server for PostgresServer {
     }
 
     async fn append(inner: &Arc<Inner<Self>>, batch: Append) -> Result<Appended, AppendError> {
-        let work = inner.writers.run(Wrap::Bare, move |server, connection| {
-            Box::pin(async move {
-                // Through a pooler there is a transaction already.
-                let savepoint = server.always_in_transactions().then_some(&INNER);
-                let appended = server.append_on(connection, &batch, savepoint, server.prepared()).await?;
-                Ok::<_, AppendError>(appended)
-            })
-        });
-        let appended = work.await?;
-        if !appended.known {
-            inner.announce_append();
+        // Through a pooler there is a transaction around every statement.
+        if join::may_join(&batch) && inner.server.prepared() {
+            join::append(inner, batch).await
+        } else {
+            inner.server.append_alone(inner, batch).await
         }
-        Ok(appended)
     }
 
     async fn fetch(

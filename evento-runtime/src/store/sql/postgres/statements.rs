@@ -15,6 +15,26 @@ macro_rules! now {
 }
 pub(crate) use now;
 
+/// The fence of a consumer, if an epoch holds it and no later ownership was begun. A takeover waits for whoever has this.
+macro_rules! held {
+    () => {
+        " FROM @fence AS f WHERE f.consumer = ? AND f.epoch = ? \
+         AND NOT EXISTS (SELECT 1 FROM @lease AS l WHERE l.consumer = f.consumer AND l.epoch > f.epoch) \
+         FOR SHARE OF f"
+    };
+}
+
+/// A checkpoint takes the place of the one that is there, unless it would move back within an epoch.
+macro_rules! goes_on {
+    () => {
+        " ON CONFLICT (consumer) DO UPDATE SET epoch = excluded.epoch, watermark = excluded.watermark, \
+         reach = excluded.reach, open = excluded.open \
+         WHERE excluded.epoch > t.epoch \
+         OR coalesce(excluded.watermark, '') >= coalesce(t.watermark, '') \
+         AND coalesce(excluded.reach, '') >= coalesce(t.reach, '')"
+    };
+}
+
 /// The consumer of four bound values.
 macro_rules! consumer {
     () => {
@@ -80,17 +100,18 @@ pub(crate) static SQL: Statements = Statements {
          SELECT v.consumer, v.epoch FROM (SELECT ?::bigint AS consumer, ?::bigint AS epoch) AS v \
          WHERE NOT EXISTS (SELECT 1 FROM @lease AS l WHERE l.consumer = v.consumer AND l.epoch > v.epoch) \
          ON CONFLICT (consumer) DO UPDATE SET epoch = excluded.epoch WHERE excluded.epoch >= t.epoch",
-    share_fence: Some(
-        "SELECT f.epoch FROM @fence AS f WHERE f.consumer = ? AND f.epoch = ? \
-         AND NOT EXISTS (SELECT 1 FROM @lease AS l WHERE l.consumer = f.consumer AND l.epoch > f.epoch) \
-         FOR SHARE OF f",
+    share_fence: Some(concat!("SELECT f.epoch", held!())),
+    put_checkpoint: concat!(
+        "INSERT INTO @checkpoint AS t (consumer, epoch, watermark, reach, open) VALUES (?, ?, ?, ?, ?)",
+        goes_on!()
     ),
-    put_checkpoint: "INSERT INTO @checkpoint AS t (consumer, epoch, watermark, reach, open) VALUES (?, ?, ?, ?, ?) \
-         ON CONFLICT (consumer) DO UPDATE SET epoch = excluded.epoch, watermark = excluded.watermark, \
-         reach = excluded.reach, open = excluded.open \
-         WHERE excluded.epoch > t.epoch \
-         OR coalesce(excluded.watermark, '') >= coalesce(t.watermark, '') \
-         AND coalesce(excluded.reach, '') >= coalesce(t.reach, '')",
+    put_checkpoint_alone: concat!(
+        "INSERT INTO @checkpoint AS t (consumer, epoch, watermark, reach, open) \
+         SELECT held.consumer, held.epoch, ?, ?, ? FROM (SELECT f.consumer, f.epoch",
+        held!(),
+        ") AS held",
+        goes_on!()
+    ),
     put_errors: "INSERT INTO @checkpoint AS t (consumer, errors) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET errors = excluded.errors",
     put_started: "INSERT INTO @checkpoint AS t (consumer, started) VALUES (?, 1) ON CONFLICT (consumer) DO UPDATE \

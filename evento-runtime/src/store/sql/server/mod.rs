@@ -9,6 +9,7 @@ mod pool;
 mod renewal;
 mod sagas;
 mod settings;
+mod settle;
 mod spi;
 mod statements;
 mod transaction;

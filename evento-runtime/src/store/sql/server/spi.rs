@@ -11,8 +11,6 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::error::{AppendError, StoreError};
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
-use crate::source::Expected;
-use crate::source::sql::known::emitting;
 use crate::source::sql::{number_of, position_of};
 use crate::source::{
     Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, Held, LogId, PositionCheck,
@@ -200,34 +198,7 @@ impl<S: Server> ConsumerStateStore for Spi<S> {
 
     async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
         self.0.check_open()?;
-        let (lease, known) = (lease.clone(), self.0.number(&lease.consumer));
-        let (consumer, now) = (lease.consumer.clone(), SystemClock.now());
-        let settle = self.0.writers.run(Wrap::Transaction, move |server, connection| {
-            Box::pin(async move {
-                let mut session = server.session(connection);
-                let number = match known {
-                    Some(number) => number,
-                    None => consumer::ensure_id(&mut *session, server.sql(), &lease.consumer).await?,
-                };
-                let fresh = state::settle(&mut *session, server.sql(), number, &lease, &settlement, now).await?;
-                drop(session);
-                let emits = !fresh.is_empty();
-                if emits {
-                    let batch = Append { expected: Expected::Any, events: fresh };
-                    let appended = server.append_within(connection, &batch).await;
-                    appended.map_err(|error| emitting(error, server.name()))?;
-                }
-                Ok::<_, StoreError>((number, emits))
-            })
-        });
-        let (number, emits) = settle.await?;
-        if emits {
-            self.0.announce_append();
-        }
-        if known.is_none() {
-            self.0.remember(&consumer, number);
-        }
-        Ok(())
+        self.0.settle(lease, settlement).await
     }
 
     async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {

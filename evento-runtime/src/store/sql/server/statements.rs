@@ -51,6 +51,7 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
         fence: one(sql.fence),
         share_fence: sql.share_fence.map(one),
         put_checkpoint: one(sql.put_checkpoint),
+        put_checkpoint_alone: one(sql.put_checkpoint_alone),
         put_errors: one(sql.put_errors),
         put_started: one(sql.put_started),
         put_resetting: one(sql.put_resetting),

@@ -1,6 +1,5 @@
 //! What the errors of SQLite and sqlx mean: by result code and io kind, never by text.
 
-use std::error::Error as StdError;
 use std::io;
 
 use crate::error::{StoreError, StoreErrorKind};
@@ -31,15 +30,6 @@ pub(crate) fn failed(name: &str, error: sqlx::Error) -> StoreError {
 pub(in crate::store::sql) fn class(error: &sqlx::Error) -> Option<ErrorClass> {
     let transient = matches!(code(error)? & 0xff, BUSY | LOCKED | NOMEM | IOERR | FULL | PROTOCOL);
     transient.then_some(ErrorClass::Transient)
-}
-
-/// The same error for one more caller.
-pub(super) fn again(error: &StoreError) -> StoreError {
-    let copy = StoreError::new(error.kind(), error.store());
-    match error.source() {
-        Some(cause) => copy.caused_by(cause.to_string()),
-        None => copy,
-    }
 }
 
 /// Whether the connection is of no further use.

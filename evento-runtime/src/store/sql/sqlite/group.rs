@@ -9,11 +9,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::errors::{again, is_broken};
+use super::errors::is_broken;
 use super::registry::Shared;
 use super::session::SqliteSession;
 use super::writer::Held;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::store::sql::session::again;
 use crate::sync::{Mutex, lock};
 
 /// Writes that share a commit, at most.
@@ -38,7 +39,18 @@ type Run = Box<dyn for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Ra
 struct Job {
     run: Run,
     refuse: Refuse,
+    extent: Extent,
     _room: OwnedSemaphorePermit,
+}
+
+/// How much a write does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// One statement, which changes all it is to change, or nothing: it needs neither a savepoint nor, alone, a
+    /// transaction.
+    Statement,
+    /// Several, which are undone together.
+    Several,
 }
 
 /// Answers a caller whose write did not run.
@@ -65,10 +77,40 @@ where
     write_then(shared, work, |_| true, |_| {}).await
 }
 
+/// As [`write_then`], for work of exactly one statement that writes.
+pub(super) async fn write_one<T, E, F>(
+    shared: &Arc<Shared>,
+    work: F,
+    wrote: fn(&T) -> bool,
+    then: impl FnOnce(&T) + Send + 'static,
+) -> Result<T, E>
+where
+    F: for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    enqueue(shared, Extent::Statement, work, wrote, then).await
+}
+
 /// As [`write`], with something to do once it is committed, whether or not the caller still waits. `wrote`: whether
 /// there is anything to commit; what only looked as if (an append that was known) is rolled back and leaves no trace.
 pub(super) async fn write_then<T, E, F>(
     shared: &Arc<Shared>,
+    work: F,
+    wrote: fn(&T) -> bool,
+    then: impl FnOnce(&T) + Send + 'static,
+) -> Result<T, E>
+where
+    F: for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    enqueue(shared, Extent::Several, work, wrote, then).await
+}
+
+async fn enqueue<T, E, F>(
+    shared: &Arc<Shared>,
+    extent: Extent,
     work: F,
     wrote: fn(&T) -> bool,
     then: impl FnOnce(&T) + Send + 'static,
@@ -106,7 +148,7 @@ where
             Ran { keep, answer: Box::new(answer) }
         })
     });
-    lock(&shared.queue.jobs).push_back(Job { run, refuse, _room: room });
+    lock(&shared.queue.jobs).push_back(Job { run, refuse, extent, _room: room });
     let worker = Arc::clone(shared);
     shared.tasks.spawn(async move { drain(&worker).await });
     match receiver.await {
@@ -148,8 +190,19 @@ async fn drain(shared: &Shared) {
     drop(holding);
 }
 
-async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
+async fn commit_together(shared: &Shared, held: &mut Held, mut jobs: Vec<Job>) {
     let mut session = SqliteSession::new(held.connection(), &shared.name);
+    let alone = jobs.len() == 1;
+    if let Some(job) = jobs.pop_if(|job| alone && job.extent == Extent::Statement) {
+        // A transaction by itself.
+        let one = (job.run)(&mut session).await;
+        match session.last_error() {
+            Some(error) if is_broken(&error) => held.found_broken(),
+            Some(_) => held.left_open(),
+            None => {}
+        }
+        return (one.answer)(Ok(()));
+    }
     if let Err(error) = session.run("BEGIN IMMEDIATE").await {
         if is_broken(&error) {
             held.found_broken();
@@ -157,18 +210,20 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
         return refuse(&jobs, &error);
     }
     let open = shared.writer.opened_here();
-    let alone = jobs.len() == 1;
     let mut ran = Vec::with_capacity(jobs.len());
     let mut outcome = Ok(());
     for job in jobs {
-        match run_one(&mut session, job, alone, &outcome).await {
-            Ok(Some(one)) => ran.push(one),
-            Ok(None) => {}
-            Err((one, error)) => {
-                ran.extend(one);
-                outcome = Err(error);
-            }
+        if let Err(error) = &outcome {
+            (job.refuse)(again(error));
+            continue;
         }
+        let (one, lost) = match job.extent {
+            Extent::Several if !alone => run_several(&mut session, job).await,
+            Extent::Several => (Some((job.run)(&mut session).await), None),
+            Extent::Statement => run_statement(&mut session, job).await,
+        };
+        ran.extend(one);
+        outcome = lost.map_or(Ok(()), Err);
     }
     drop(open);
     if outcome.is_ok() && ran.iter().any(|one| one.keep) {
@@ -187,43 +242,30 @@ async fn commit_together(shared: &Shared, held: &mut Held, jobs: Vec<Job>) {
     }
 }
 
-/// One write within the common transaction. `Err`: that transaction is lost.
-async fn run_one(
-    session: &mut SqliteSession<'_>,
-    job: Job,
-    alone: bool,
-    outcome: &Result<(), StoreError>,
-) -> Result<Option<Ran>, (Option<Ran>, StoreError)> {
-    let refused = match outcome {
-        Err(error) => Some(again(error)),
-        Ok(()) if alone => None,
-        Ok(()) => match session.run("SAVEPOINT evento_job").await {
-            Ok(()) => None,
-            Err(error) => {
-                (job.refuse)(again(&error));
-                return Err((None, error));
-            }
-        },
-    };
-    if let Some(error) = refused {
-        (job.refuse)(error);
-        return Ok(None);
+/// One write of several statements within the common transaction. With an error, that transaction is lost.
+async fn run_several(session: &mut SqliteSession<'_>, job: Job) -> (Option<Ran>, Option<StoreError>) {
+    if let Err(error) = session.run("SAVEPOINT evento_job").await {
+        (job.refuse)(again(&error));
+        return (None, Some(error));
     }
     let one = (job.run)(session).await;
     let cause = session.last_error();
-    if alone {
-        return Ok(Some(one));
-    }
     let end = if one.keep { "RELEASE evento_job" } else { "ROLLBACK TO evento_job; RELEASE evento_job" };
-    match session.run(end).await {
-        Ok(()) => Ok(Some(one)),
-        // SQLite has rolled back everything (full, out of memory, input/output): the reason came before.
-        Err(error) => {
-            let detail = "the transaction ended within one of the writes that shared it";
-            Err((Some(one), cause.unwrap_or_else(|| error.detail(detail))))
-        }
-    }
+    let ended = session.run(end).await;
+    (Some(one), ended.err().map(|error| cause.unwrap_or_else(|| error.detail(LOST))))
 }
+
+/// One write of a single statement within the common transaction. With an error, that transaction is lost.
+async fn run_statement(session: &mut SqliteSession<'_>, job: Job) -> (Option<Ran>, Option<StoreError>) {
+    let one = (job.run)(session).await;
+    let Some(cause) = session.last_error() else { return (Some(one), None) };
+    // SQLite has rolled back everything (full, out of memory, input/output), or the statement alone: then none can begin.
+    let lost = session.run("BEGIN").await.is_ok();
+    session.last_error();
+    (Some(one), lost.then_some(cause))
+}
+
+const LOST: &str = "the transaction ended within one of the writes that shared it";
 
 fn refuse(jobs: &[Job], error: &StoreError) {
     for job in jobs {

@@ -1,6 +1,7 @@
 //! The SQLite store: one write connection per file and process, a few readers, leases in rows.
 
 mod admin;
+mod at_once;
 mod config;
 mod connect;
 mod errors;
@@ -17,6 +18,7 @@ mod statements;
 mod store;
 mod takeover;
 mod transaction;
+mod write;
 mod writer;
 
 pub use config::{Sqlite, Synchronous};

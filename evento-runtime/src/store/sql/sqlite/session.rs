@@ -7,9 +7,9 @@ use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{Row as _, Sqlite, TypeInfo as _, ValueRef as _};
 
-use super::errors::{again, failed};
+use super::errors::failed;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::store::sql::session::{Cell, Row, Session, Value, tell};
+use crate::store::sql::session::{Cell, Row, Session, Value, again, tell};
 
 /// A connection at work for the store `name`.
 pub(crate) struct SqliteSession<'c> {

@@ -7,18 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+use super::SQL;
 use super::config::{Sqlite, supplies};
 use super::group;
 use super::store::SqliteStore;
-use super::{APPENDING, SQL};
 use crate::clock::{Clock as _, SystemClock};
 use crate::deps::Need;
 use crate::error::{AppendError, StoreError};
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
-use crate::source::Expected;
-use crate::source::sql::known::emitting;
-use crate::source::sql::{append::append, number_of, position_of, sqlite as log};
+use crate::source::sql::{number_of, position_of, sqlite as log};
 use crate::source::{
     Append, Appended, Batch, Browse, EventFilter, EventSource, EventStore, FetchLimits, LogId, PositionCheck, Prune,
     Pruned, foreign_position,
@@ -162,18 +160,7 @@ impl EventStore for SqliteStore {
 
     async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
         self.inner.check_open()?;
-        let (shared, now) = (Arc::clone(&self.inner.shared), SystemClock.now());
-        let work = group::write_then(
-            &self.inner.shared,
-            move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
-            |appended: &Appended| !appended.known,
-            move |appended: &Appended| {
-                if !appended.known {
-                    shared.announce(number_of(&appended.last));
-                }
-            },
-        );
-        work.await
+        self.inner.append(batch).await
     }
 
     async fn prune(&self, piece: &Prune) -> Result<Pruned, StoreError> {
@@ -214,35 +201,7 @@ impl ConsumerStateStore for SqliteStore {
 
     async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
         self.inner.check_open()?;
-        let (inner, lease, now) = (Arc::clone(&self.inner), lease.clone(), SystemClock.now());
-        let shared = Arc::clone(&self.inner.shared);
-        let work = group::write_then(
-            &self.inner.shared,
-            move |session| {
-                Box::pin(async move {
-                    let number = match inner.number(&lease.consumer) {
-                        Some(number) => number,
-                        None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
-                    };
-                    let fresh = state::settle(session, &SQL, number, &lease, &settlement, now).await?;
-                    if fresh.is_empty() {
-                        return Ok(None);
-                    }
-                    let batch = Append { expected: Expected::Any, events: fresh };
-                    match append(session, &SQL, &APPENDING, &batch, now).await {
-                        Ok(appended) => Ok(Some(appended.last)),
-                        Err(error) => Err(emitting(error, "the log")),
-                    }
-                })
-            },
-            |_| true,
-            move |emitted: &Option<Position>| {
-                if let Some(last) = emitted {
-                    shared.announce(number_of(last));
-                }
-            },
-        );
-        work.await.map(|_: Option<Position>| ())
+        self.inner.settle(lease, settlement).await
     }
 
     async fn attempts(&self, consumer: &ConsumerId) -> Result<Vec<RecordedAttempt>, StoreError> {

@@ -1,5 +1,6 @@
 //! The dialect of SQLite.
 
+use super::at_once::at_once;
 use crate::source::sql::append::Appending;
 use crate::store::sql::prune::{PruneStatements, gone};
 use crate::store::sql::statements::{
@@ -11,6 +12,17 @@ use crate::store::sql::statements::{
 macro_rules! now {
     () => {
         "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    };
+}
+
+/// A checkpoint takes the place of the one that is there, unless it would move back within an epoch.
+macro_rules! goes_on {
+    () => {
+        " ON CONFLICT (consumer) DO UPDATE SET epoch = excluded.epoch, watermark = excluded.watermark, \
+         reach = excluded.reach, open = excluded.open \
+         WHERE excluded.epoch > evento_checkpoint.epoch \
+         OR coalesce(excluded.watermark, x'') >= coalesce(evento_checkpoint.watermark, x'') \
+         AND coalesce(excluded.reach, x'') >= coalesce(evento_checkpoint.reach, x'')"
     };
 }
 
@@ -77,11 +89,7 @@ pub(crate) static APPENDING: Appending = Appending {
         "(?,?,?,?,?,?,?,?,?,?,?)",
         " ON CONFLICT (id) DO NOTHING"
     ),
-    insert_one: Some(
-        "INSERT INTO evento_event (id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
-         VALUES (?, ?, ?, ?, iif(? IS NULL, NULL, (SELECT coalesce(max(version), 0) + 1 FROM evento_event \
-         WHERE context = ? AND key = ?)), ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING position, version",
-    ),
+    at_once,
 };
 
 pub(crate) static SQL: Statements = Statements {
@@ -108,12 +116,15 @@ pub(crate) static SQL: Statements = Statements {
     fence: "INSERT INTO evento_fence (consumer, epoch) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET epoch = excluded.epoch WHERE excluded.epoch >= evento_fence.epoch",
     share_fence: None,
-    put_checkpoint: "INSERT INTO evento_checkpoint (consumer, epoch, watermark, reach, open) VALUES (?, ?, ?, ?, ?) \
-         ON CONFLICT (consumer) DO UPDATE SET epoch = excluded.epoch, watermark = excluded.watermark, \
-         reach = excluded.reach, open = excluded.open \
-         WHERE excluded.epoch > evento_checkpoint.epoch \
-         OR coalesce(excluded.watermark, x'') >= coalesce(evento_checkpoint.watermark, x'') \
-         AND coalesce(excluded.reach, x'') >= coalesce(evento_checkpoint.reach, x'')",
+    put_checkpoint: concat!(
+        "INSERT INTO evento_checkpoint (consumer, epoch, watermark, reach, open) VALUES (?, ?, ?, ?, ?)",
+        goes_on!()
+    ),
+    put_checkpoint_alone: concat!(
+        "INSERT INTO evento_checkpoint (consumer, epoch, watermark, reach, open) SELECT f.consumer, f.epoch, ?, ?, ? \
+         FROM evento_fence AS f WHERE f.consumer = ? AND f.epoch = ?",
+        goes_on!()
+    ),
     put_errors: "INSERT INTO evento_checkpoint (consumer, errors) VALUES (?, ?) ON CONFLICT (consumer) DO UPDATE \
          SET errors = excluded.errors",
     put_started: "INSERT INTO evento_checkpoint (consumer, started) VALUES (?, 1) ON CONFLICT (consumer) DO UPDATE \

@@ -1,0 +1,142 @@
+//! Appends that wait for a connection at the same time share a statement, and so a commit. Each stays one by itself: if
+//! anything is wrong with one of them, nothing is stored, and all are tried one by one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sqlx::postgres::PgConnection;
+use tokio::sync::oneshot;
+
+use super::server::PostgresServer;
+use crate::error::{AppendError, StoreError, StoreErrorKind};
+use crate::source::{Append, Appended, Expected};
+use crate::store::sql::server::{Inner, Server as _, Wrap};
+use crate::store::sql::session::again;
+use crate::sync::{Mutex, lock};
+
+/// Events of one statement at most, and the bytes after which no further one joins.
+const TOGETHER: (usize, usize) = (64, 1024 * 1024);
+
+/// Appends that wait.
+#[derive(Default)]
+pub(super) struct Joining(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    next: u64,
+}
+
+/// One append, and how its caller is told.
+struct Job {
+    number: u64,
+    batch: Append,
+    answer: oneshot::Sender<Result<Appended, AppendError>>,
+}
+
+type Answer = oneshot::Receiver<Result<Appended, AppendError>>;
+
+impl Joining {
+    fn push(&self, batch: Append) -> (u64, Answer) {
+        let (answer, answered) = oneshot::channel();
+        let mut waiting = lock(&self.0);
+        waiting.next += 1;
+        let number = waiting.next;
+        waiting.jobs.push_back(Job { number, batch, answer });
+        (number, answered)
+    }
+
+    /// Those that wait, as many as fit into a statement.
+    fn take(&self) -> Vec<Job> {
+        let (mut jobs, mut bytes) = (Vec::new(), 0);
+        let mut waiting = lock(&self.0);
+        while jobs.len() < TOGETHER.0
+            && bytes < TOGETHER.1
+            && let Some(job) = waiting.jobs.pop_front()
+        {
+            bytes += job.batch.events.iter().map(|event| event.payload.len() + event.metadata.len()).sum::<usize>();
+            jobs.push(job);
+        }
+        jobs
+    }
+
+    /// Whether it still waited, and does not any more.
+    fn withdraw(&self, number: u64) -> bool {
+        let mut waiting = lock(&self.0);
+        let at = waiting.jobs.iter().position(|job| job.number == number);
+        at.and_then(|at| waiting.jobs.remove(at)).is_some()
+    }
+}
+
+/// Whether a batch may share a statement: a single event, whatever the version of its stream.
+pub(super) fn may_join(batch: &Append) -> bool {
+    batch.events.len() == 1 && batch.expected == Expected::Any
+}
+
+/// Appends such a batch: in its turn, together with all that wait then, or in the turn of one of them. To be run in a
+/// task that nobody drops.
+pub(super) async fn append(inner: &Arc<Inner<PostgresServer>>, batch: Append) -> Result<Appended, AppendError> {
+    let (number, mut answered) = inner.server.joining.push(batch);
+    let worker = Arc::clone(inner);
+    let turn = inner.writers.run(Wrap::Bare, move |server, connection| Box::pin(work(worker, server, connection)));
+    let unanswered = |_| StoreError::new(StoreErrorKind::Connection, &**inner.server.name());
+    tokio::select! {
+        biased;
+        // Who stops waiting for its turn gives up its place; work that has begun goes on in its own task.
+        answer = &mut answered => return answer.map_err(unanswered)?,
+        turn = turn => {
+            if let Err(error) = turn && inner.server.joining.withdraw(number) {
+                return Err(error.into());
+            }
+        }
+    }
+    answered.await.map_err(unanswered)?
+}
+
+/// One turn: everybody who is taken is answered. An error tells what became of the connection.
+async fn work(
+    inner: Arc<Inner<PostgresServer>>,
+    server: &PostgresServer,
+    connection: &mut PgConnection,
+) -> Result<(), StoreError> {
+    let mut jobs = server.joining.take();
+    if jobs.len() > 1 {
+        let events: Vec<_> = jobs.iter().flat_map(|job| &job.batch.events).collect();
+        match server.append_joined(connection, &events).await {
+            Ok(Some(appended)) => {
+                inner.announce_append();
+                jobs.into_iter().zip(appended).for_each(|(job, appended)| job.tell(Ok(appended)));
+            }
+            Ok(None) => jobs.into_iter().for_each(|job| {
+                let inner = Arc::clone(&inner);
+                inner.background.clone().spawn(async move {
+                    let appended = inner.server.append_alone(&inner, job.batch).await;
+                    job.answer.send(appended).ok();
+                });
+            }),
+            Err(error) => {
+                jobs.into_iter().for_each(|job| job.tell(Err(again(&error).into())));
+                return Err(error);
+            }
+        }
+        return Ok(());
+    }
+    let Some(job) = jobs.pop() else { return Ok(()) };
+    let appended = server.append_on(connection, &job.batch, None, true).await;
+    if appended.as_ref().is_ok_and(|appended| !appended.known) {
+        inner.announce_append();
+    }
+    let broken = match &appended {
+        Err(AppendError::Store(error)) => Err(again(error)),
+        _ => Ok(()),
+    };
+    job.tell(appended);
+    broken
+}
+
+impl Job {
+    /// Nobody there: the append stays as it is.
+    fn tell(self, appended: Result<Appended, AppendError>) {
+        self.answer.send(appended).ok();
+    }
+}

@@ -1,0 +1,111 @@
+//! What is written most: appends, and the engines' settlements. A write of one statement is a transaction by itself.
+
+use std::sync::Arc;
+
+use super::store::Inner;
+use super::{APPENDING, SQL, group};
+use crate::clock::{Clock as _, SystemClock};
+use crate::error::{AppendError, StoreError};
+use crate::event::{Position, Timestamp};
+use crate::source::sql::append::{append, append_at_once};
+use crate::source::sql::known::emitting;
+use crate::source::sql::number_of;
+use crate::source::{Append, Appended, Expected};
+use crate::store::sql::{consumer, state};
+use crate::store::{Checkpoint, Lease, Settlement};
+
+impl Inner {
+    pub(super) async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
+        let (batch, now) = (Arc::new(batch), SystemClock.now());
+        if let Some(appended) = self.append_at_once(&batch, now).await? {
+            return Ok(appended);
+        }
+        let shared = Arc::clone(&self.shared);
+        let work = group::write_then(
+            &self.shared,
+            move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
+            |appended: &Appended| !appended.known,
+            move |appended: &Appended| {
+                if !appended.known {
+                    shared.announce(number_of(&appended.last));
+                }
+            },
+        );
+        work.await
+    }
+
+    /// `None`: nothing was stored.
+    async fn append_at_once(&self, batch: &Arc<Append>, now: Timestamp) -> Result<Option<Appended>, StoreError> {
+        if (APPENDING.at_once)(batch.events.len()).is_none() {
+            return Ok(None);
+        }
+        let (batch, shared) = (Arc::clone(batch), Arc::clone(&self.shared));
+        let work = group::write_one(
+            &self.shared,
+            move |session| Box::pin(async move { append_at_once(session, &APPENDING, &batch, now).await }),
+            Option::is_some,
+            move |appended: &Option<Appended>| {
+                if let Some(appended) = appended {
+                    shared.announce(number_of(&appended.last));
+                }
+            },
+        );
+        work.await
+    }
+
+    pub(super) async fn settle(self: &Arc<Self>, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
+        if let (Some(number), Some(checkpoint)) = (self.number(&lease.consumer), state::checkpoint_alone(&settlement))
+            && self.put_checkpoint_alone(number, lease, checkpoint).await?
+        {
+            return Ok(());
+        }
+        let (inner, lease, now) = (Arc::clone(self), lease.clone(), SystemClock.now());
+        let shared = Arc::clone(&self.shared);
+        let work = group::write_then(
+            &self.shared,
+            move |session| {
+                Box::pin(async move {
+                    let number = match inner.number(&lease.consumer) {
+                        Some(number) => number,
+                        None => consumer::ensure_id(session, &SQL, &lease.consumer).await?,
+                    };
+                    let fresh = state::settle(session, &SQL, number, &lease, &settlement, now).await?;
+                    if fresh.is_empty() {
+                        return Ok(None);
+                    }
+                    let batch = Append { expected: Expected::Any, events: fresh };
+                    match append(session, &SQL, &APPENDING, &batch, now).await {
+                        Ok(appended) => Ok(Some(appended.last)),
+                        Err(error) => Err(emitting(error, "the log")),
+                    }
+                })
+            },
+            |_| true,
+            move |emitted: &Option<Position>| {
+                if let Some(last) = emitted {
+                    shared.announce(number_of(last));
+                }
+            },
+        );
+        work.await.map(|_: Option<Position>| ())
+    }
+
+    /// `false`: nothing was stored.
+    async fn put_checkpoint_alone(
+        &self,
+        number: i64,
+        lease: &Lease,
+        checkpoint: &Checkpoint,
+    ) -> Result<bool, StoreError> {
+        let (lease, checkpoint) = (lease.clone(), checkpoint.clone());
+        let work = group::write_one(
+            &self.shared,
+            move |session| {
+                Box::pin(async move { state::put_checkpoint_alone(session, &SQL, number, &lease, &checkpoint).await })
+            },
+            |put| *put,
+            |_| {},
+        );
+        work.await
+    }
+}
