@@ -127,6 +127,7 @@ async fn an_event_that_cannot_be_decoded_costs_the_others_no_second_call() {
         let mut seen: Vec<u64> = calls.all().into_iter().flat_map(|(numbers, _)| numbers).collect();
         seen.sort_unstable();
         assert_eq!(seen, (100..120).filter(|n| *n != 107).collect::<Vec<_>>());
+        assert_eq!(calls.len(), 2, "those before it, and those after it");
         stop(running).await;
     }
 }

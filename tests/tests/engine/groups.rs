@@ -367,3 +367,27 @@ async fn a_commit_without_an_answer_is_asked_about_and_its_events_are_there_once
         store.close().await;
     }
 }
+
+/// A run before this one, of which the store says nothing until the commit is refused.
+#[tokio::test]
+async fn what_is_known_to_be_completed_is_passed_and_the_others_of_its_group_are_there_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path()).await;
+    let last = append(&store, 0..1).await;
+    let plan = Plan::default();
+    let builder = over(store.clone()).component(OnLanes(plan.clone()));
+    let running = builder.executor(ConsumerExecutors::partitioned("pool", 1)).build().unwrap().start().await.unwrap();
+    settled(&running, &last).await;
+    let mut db = store.writer().acquire().await.unwrap();
+    let noted = sqlx::query("INSERT INTO evento_completion (consumer, position) SELECT id, ?1 FROM evento_consumer");
+    noted.bind(Position::from_u64(3).as_bytes()).execute(&mut *db).await.unwrap();
+    drop(db);
+    let last = append(&store, 1..5).await;
+    settled(&running, &last).await;
+    let mut entries = numbers(&store, ENTRIES).await;
+    entries.sort_unstable();
+    assert_eq!(entries, [0, 1, 3, 4]);
+    assert!(dead(&running).await.is_empty());
+    stop(running).await;
+    store.close().await;
+}

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evento_runtime::prelude::*;
-use evento_runtime::{CheckpointMode, ErrorClass};
+use evento_runtime::store::LetterKind;
+use evento_runtime::{CheckpointMode, DeadLetterPolicy, ErrorClass};
 use serde::{Deserialize, Serialize};
 
 use crate::scripted::{Journal, MemoryStore, Script, append_all, bundle, dead_letters, lanes, settled, stop};
@@ -124,5 +125,73 @@ async fn without_a_value_there_is_no_order_and_without_a_payload_that_of_the_str
     let dead = dead_letters(&running).await;
     assert_eq!(dead.len(), 1);
     assert_eq!((dead[0].letter.class, dead[0].letter.handler.as_str()), (ErrorClass::Permanent, "ordered"));
+    stop(running).await;
+}
+
+/// What runs of its stream is before it.
+#[tokio::test]
+async fn what_does_not_decode_waits_for_its_stream() {
+    let store = MemoryStore::new();
+    let broken = NewEvent::raw("Ordered", "application/json", b"{".to_vec()).key("one stream");
+    let made = |n| NewEvent::from(crate::scripted::Made { n });
+    let last = append_all(&store, [made(0).key("one stream"), broken, made(1).key("another")]).await;
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let (journal, closed) = (Journal::default(), std::sync::Arc::clone(&gate));
+    let log = journal.clone();
+    let script = Script::new(move |call| {
+        let (journal, gate) = (log.clone(), std::sync::Arc::clone(&closed));
+        async move {
+            if call.n == 0 {
+                gate.acquire().await.unwrap().forget();
+            }
+            journal.push(call.n);
+            Ok(Flow::Continue)
+        }
+    });
+    let builder = bundle(&store).component(ByCustomer(script)).executor(lanes(4));
+    let running = builder.checkpoint_mode(CheckpointMode::Watermark).build().unwrap().start().await.unwrap();
+    evento_tests::eventually("what comes after it is handled", || journal.len() == 1).await;
+    assert_eq!(running.status()[0].counters.failed, 0);
+    gate.add_permits(1);
+    settled(&running, &last).await;
+    assert_eq!(dead_letters(&running).await.len(), 1);
+    stop(running).await;
+}
+
+/// What queues behind an event that was given up is what has the same value, in whatever stream.
+#[tokio::test]
+async fn what_is_parked_is_the_value_and_not_the_stream() {
+    let store = MemoryStore::new();
+    let ordered = |n, customer: &str| NewEvent::from(Ordered { n, customer: Some(customer.to_owned()) });
+    let events = [
+        ordered(0, "c").key("s0"),
+        ordered(1, "c").key("s1"),
+        ordered(2, "d").key("s0"),
+        NewEvent::from(Moved { n: 3, customer: "c".to_owned() }).key("s3"),
+        crate::scripted::Made { n: 4 }.into(),
+    ];
+    let last = append_all(&store, events).await;
+    let journal = Journal::default();
+    let log = journal.clone();
+    let script = Script::new(move |call| {
+        let end = if call.n == 0 { Err(HandlerError::permanent("never").into()) } else { Ok(Flow::Continue) };
+        if end.is_ok() {
+            log.push(call.n);
+        }
+        async move { end }
+    });
+    let builder = bundle(&store).component(ByCustomer(script)).executor(lanes(4));
+    let builder = builder.checkpoint_mode(CheckpointMode::Watermark).dead_letter::<ByCustomer>(DeadLetterPolicy::Park);
+    let running = builder.build().unwrap().start().await.unwrap();
+    settled(&running, &last).await;
+    let letters: Vec<_> = dead_letters(&running)
+        .await
+        .iter()
+        .map(|dead| (dead.letter.event.position.as_u64(), dead.letter.kind))
+        .collect();
+    assert_eq!(letters, [(Some(1), LetterKind::Dead), (Some(2), LetterKind::Parked), (Some(4), LetterKind::Parked)]);
+    let mut handled = journal.all();
+    handled.sort_unstable();
+    assert_eq!(handled, [2, 4]);
     stop(running).await;
 }

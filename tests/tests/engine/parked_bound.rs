@@ -111,3 +111,55 @@ async fn what_waits_for_room_gets_that_of_another_key() {
     assert_eq!(kinds, [LetterKind::Dead, LetterKind::Parked, LetterKind::Parked, LetterKind::Parked]);
     stop(running).await;
 }
+
+/// One that was given up and nothing behind it in the store: what waited is free at once, in order.
+#[tokio::test]
+async fn a_queue_of_one_frees_what_waited_in_order() {
+    for mode in [Some(CheckpointMode::OnStart), Some(CheckpointMode::Watermark), None] {
+        let store = MemoryStore::new();
+        append(&store, 0..9, 1).await;
+        let poison = Arc::new(Mutex::new(BTreeSet::from([0])));
+        let handled = Journal::default();
+        let running = begun(parking(bundle(&store).parked_queue(1), poisoned(&poison, &handled), mode)).await;
+        let consumer = running.consumers().remove(0);
+        let full = || is_full(consumer.status().reason.as_ref(), "k0");
+        evento_tests::eventually("it says why it stands", full).await;
+        assert_eq!((consumer.status().parked_events, consumer.status().open), (1, 8), "{mode:?}");
+        poison.lock().unwrap().clear();
+        consumer.redrive(LetterFilter::all()).await.unwrap();
+        settled(&running, &Position::from_u64(9)).await;
+        evento_tests::eventually("it is free", || consumer.status().parked_keys == 0).await;
+        assert_eq!(handled.all(), (0..9).collect::<Vec<_>>(), "{mode:?}");
+        stop(running).await;
+    }
+}
+
+/// Skipped before it begins, or where it waits for room: it is no row, and nothing is in its way any more.
+#[tokio::test]
+async fn what_is_skipped_is_not_parked_and_waits_for_no_room() {
+    let store = MemoryStore::new();
+    append(&store, 0..3, 1).await;
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let (handled, closed) = (Journal::default(), Arc::clone(&gate));
+    let log = handled.clone();
+    let script = Script::new(move |call: Call| {
+        let (handled, gate) = (log.clone(), Arc::clone(&closed));
+        async move {
+            handled.push(call.n);
+            gate.acquire().await.unwrap().forget();
+            if call.n == 0 { Err(HandlerError::permanent("poison").into()) } else { Ok(Flow::Continue) }
+        }
+    });
+    let builder = parking(bundle(&store).parked_queue(1), script, Some(CheckpointMode::Watermark));
+    let running = begun(builder).await;
+    let consumer = running.consumers().remove(0);
+    evento_tests::eventually("the first one runs", || handled.len() == 1).await;
+    consumer.skip(Position::from_u64(2)).await.unwrap();
+    gate.add_permits(10);
+    evento_tests::eventually("the third one waits", || is_full(consumer.status().reason.as_ref(), "k0")).await;
+    assert_eq!((consumer.status().open, consumer.status().counters.skipped), (1, 1));
+    consumer.skip(Position::from_u64(3)).await.unwrap();
+    evento_tests::eventually("nothing waits", || consumer.status().reason == Some(StallReason::CaughtUp)).await;
+    assert_eq!((dead_letters(&running).await.len(), handled.all()), (1, vec![0]));
+    stop(running).await;
+}

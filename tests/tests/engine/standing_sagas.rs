@@ -186,10 +186,16 @@ async fn what_comes_for_an_instance_that_could_not_begin_waits_for_it() {
 
 #[tokio::test]
 async fn a_full_queue_of_an_instance_holds_up_no_other() {
+    for queue in [1, 3] {
+        a_full_queue(queue).await;
+    }
+}
+
+async fn a_full_queue(queue: usize) {
     let store = MemoryStore::new();
     let orders = Orders::default();
     orders.poison.lock().unwrap().insert(2);
-    let builder = || bundle(&store).parked_queue(3).look_ahead(10).page(10);
+    let builder = || bundle(&store).parked_queue(queue).look_ahead(12).page(10);
     let running = start(builder(), &orders).await;
     append_all(&store, [begun("a", 0), begun("b", 1)]).await;
     evento_tests::eventually("the timers have fired", || orders.last_of("a").len() + orders.last_of("b").len() == 4)

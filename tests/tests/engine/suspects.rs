@@ -271,3 +271,35 @@ async fn a_move_back_forgets_what_was_recorded() {
     assert!(recorded(&store, "Plain").await.is_empty());
     stop(running).await;
 }
+
+/// Only what runs when a process ends has to do with its end.
+#[tokio::test]
+async fn what_waits_for_another_attempt_when_the_process_ends_is_not_given_up() {
+    let store = MemoryStore::new().store();
+    let last = put(&store, made(0..3)).await;
+    let journal: Journal<u64> = Journal::default();
+    for round in 1..=6 {
+        let (dead, written, log) = (Switch::default(), Journal::default(), journal.clone());
+        let script = Script::new(move |call| {
+            log.push(call.n);
+            async { Ok(Flow::RetryAfter(Duration::from_secs(3_600))) }
+        });
+        let running = begun(Where::Loop.on(over(process(&store, &dead, &written)), script)).await;
+        evento_tests::eventually("it waits", || running.status()[0].counters.retried == 1).await;
+        // What was recorded when it began is taken back.
+        for _ in 0..5_000 {
+            if recorded(&store, "Plain").await.iter().all(|record| record.attempts == 0) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(journal.all(), vec![0; round]);
+        dead.turn(true);
+        running.stop(Duration::ZERO).await.ok();
+    }
+    let alive = Switch::default();
+    let running = begun(Where::Loop.on(over(process(&store, &alive, &Journal::default())), noting(&journal))).await;
+    settled(&running, &last).await;
+    assert!(dead_letters(&running).await.is_empty());
+    stop(running).await;
+}
