@@ -68,6 +68,11 @@ impl Dispatch {
         self.inline_running = true;
     }
 
+    /// What had the turn gives it back: it begins again in its turn.
+    pub const fn give_inline_back(&mut self) {
+        self.inline_running = false;
+    }
+
     /// The inline delivery is settled: what was held behind it may go, up to the next inline one.
     pub fn settle_inline(&mut self) {
         self.inline_running = false;

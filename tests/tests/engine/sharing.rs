@@ -133,6 +133,32 @@ fn batching(memory: &MemoryStore, parallel: bool, batched: &Batched) -> BundleBu
     }
 }
 
+/// The call that fails is cut up; a pause comes before the first half.
+#[tokio::test]
+async fn a_pause_lets_no_further_call_of_a_batch_begin() {
+    for parallel in [false, true] {
+        let memory = MemoryStore::new();
+        let last = append(&memory, 0..4, 0).await;
+        let batched = Batched::of(|_, numbers| if numbers.contains(&2) { Err("never".into()) } else { Ok(()) });
+        let running = begun(batching(&memory, parallel, &batched)).await;
+        evento_tests::eventually("it is called", || batched.calls.len() == 1).await;
+        let consumer = running.consumers().remove(0);
+        consumer.pause().await.unwrap();
+        // The loop hears of it in its turn.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        batched.gate.add_permits(100);
+        evento_tests::eventually("it stands", || consumer.status().in_flight == 0).await;
+        assert_eq!(batched.calls.all(), [[0, 1, 2, 3]], "parallel: {parallel}");
+        consumer.resume().await.unwrap();
+        settled(&running, &last).await;
+        let dead = dead_letters(&running).await;
+        assert_eq!(dead.iter().map(|dead| dead.letter.attempts).collect::<Vec<_>>(), [1], "parallel: {parallel}");
+        stop(running).await;
+    }
+}
+
 /// Smaller calls would find the world no readier.
 #[tokio::test]
 async fn a_batch_is_not_cut_up_for_what_is_no_events_fault() {

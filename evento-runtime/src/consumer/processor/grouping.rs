@@ -147,6 +147,8 @@ impl ConsumerProcessor {
         self.groups.running = 0;
         self.groups.covering = false;
         let mut covered = None;
+        // Were all of it to come back unbegun, by a pause, nobody else would ever have the turn.
+        self.dispatch.give_inline_back();
         for (number, end) in ends {
             self.in_flight -= 1;
             let begun = !matches!(end, Err(Failed::NotBegun));
