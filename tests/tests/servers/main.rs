@@ -28,6 +28,7 @@ mod held;
 mod idle;
 #[cfg(feature = "postgres")]
 mod joined;
+mod letters;
 #[cfg(feature = "mysql")]
 mod mariadb;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

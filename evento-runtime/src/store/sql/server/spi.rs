@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{Inner, Server, Wrap};
 use crate::clock::{Clock as _, SystemClock};
-use crate::error::{AppendError, StoreError};
+use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{Position, StoredEvent, Timestamp};
 use crate::identity::{ConsumerId, Epoch, OwnerId};
 use crate::source::sql::{number_of, position_of};
@@ -26,6 +26,21 @@ use crate::store::{
 
 /// A handle that engines use.
 pub(super) struct Spi<S: Server>(pub(super) Arc<Inner<S>>);
+
+/// An operator changes many letters at once while their consumer settles some, and takes the rows in another order: whom
+/// the server ends for it had changed nothing, and begins again.
+async fn giving_way<T, F>(work: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    for _ in 0..2 {
+        match work().await {
+            Err(error) if error.kind() == StoreErrorKind::Busy => {}
+            result => return result,
+        }
+    }
+    work().await
+}
 
 #[async_trait]
 impl<S: Server> CloseStore for Spi<S> {
@@ -320,13 +335,15 @@ impl<S: Server> DeadEventQueue for Spi<S> {
 
     async fn request(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
         self.0.check_open()?;
-        let (consumer, which) = (consumer.clone(), which.clone());
-        let request = self.0.writers.run(Wrap::Transaction, move |server, connection| {
-            Box::pin(async move {
-                dead_letter::request(&mut *server.session(connection), server.sql(), &consumer, &which).await
+        let request = || {
+            let (consumer, which) = (consumer.clone(), which.clone());
+            self.0.writers.run(Wrap::Transaction, move |server, connection| {
+                Box::pin(async move {
+                    dead_letter::request(&mut *server.session(connection), server.sql(), &consumer, &which).await
+                })
             })
-        });
-        request.await
+        };
+        giving_way(request).await
     }
 
     async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
@@ -346,13 +363,16 @@ impl<S: Server> DeadEventQueue for Spi<S> {
 
     async fn discard(&self, consumer: &ConsumerId, which: &LetterFilter) -> Result<u64, StoreError> {
         self.0.check_open()?;
-        let (consumer, which, now) = (consumer.clone(), which.clone(), SystemClock.now());
-        let discard = self.0.writers.run(Wrap::Transaction, move |server, connection| {
-            Box::pin(async move {
-                dead_letter::discard(&mut *server.session(connection), server.sql(), &consumer, &which, now).await
+        let now = SystemClock.now();
+        let discard = || {
+            let (consumer, which) = (consumer.clone(), which.clone());
+            self.0.writers.run(Wrap::Transaction, move |server, connection| {
+                Box::pin(async move {
+                    dead_letter::discard(&mut *server.session(connection), server.sql(), &consumer, &which, now).await
+                })
             })
-        });
-        discard.await
+        };
+        giving_way(discard).await
     }
 
     async fn purge(&self, consumer: &ConsumerId, before: Timestamp) -> Result<u64, StoreError> {
