@@ -62,7 +62,8 @@ pub(crate) enum Failed {
 pub(crate) struct Effects {
     pub(crate) emitted: Vec<PreparedEvent>,
     pub(crate) scheduled: Vec<Timer>,
-    pub(crate) saga: Option<SagaChange>,
+    /// Boxed: most attempts have none, and all of them are passed on.
+    pub(crate) saga: Option<Box<SagaChange>>,
 }
 
 impl Effects {
@@ -279,7 +280,7 @@ impl Caller {
             return Err(Failed::Attempt(self.explain(HandlerError::permanent(LooseOutbox).into())));
         }
         let saga = match &self.binding {
-            Some(binding) => self.bound(binding.leave(left, &flow)).await?,
+            Some(binding) => self.bound(binding.leave(left, &flow)).await?.map(Box::new),
             None if flow == Flow::Complete => return Err(Failed::Attempt(self.explain(no_saga()))),
             None => None,
         };

@@ -117,6 +117,12 @@ impl Dispatch {
         self.queues.has_begun(lane)
     }
 
+    /// The next delivery that may start on a lane; it stays there.
+    #[must_use]
+    pub fn first_ready(&self, lane: usize) -> Option<DeliveryNo> {
+        self.queues.first_ready(lane)
+    }
+
     /// The first delivery that may start on a lane and is `wanted`.
     pub fn find_ready(&self, lane: usize, wanted: impl Fn(DeliveryNo) -> bool) -> Option<DeliveryNo> {
         self.queues.find_ready(lane, wanted)

@@ -99,6 +99,11 @@ impl Feed {
         self.at_head && self.reading.is_none()
     }
 
+    /// Whether a page is being read.
+    pub(crate) const fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
     /// What holds the source.
     pub(crate) fn held(&self) -> Option<Held> {
         self.source.held()

@@ -55,7 +55,7 @@ impl Gate {
         self.0.store(open, Ordering::Release);
     }
 
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }

@@ -1,54 +1,16 @@
 //! One queue per key: what of a consumer's parallel work may start. Pure.
 
-use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use super::delivery::{DeliveryNo, REDRIVEN};
+use super::delivery::DeliveryNo;
+use super::ready::Ready;
 
 /// Fixed, so that a simulated run repeats itself.
-pub(crate) type FixedHasher = BuildHasherDefault<DefaultHasher>;
-
-/// For delivery numbers, which are dense: one multiplication spreads them.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // The golden ratio, as far as 64 bits go.
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// As fixed as [`FixedHasher`].
-pub(crate) type FixedNumbers = BuildHasherDefault<NumberHasher>;
-
-/// What goes first on a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// Redriven letters: there are few.
-    Redriven,
-    /// Further attempts: the window counts them already, so they go also where it is full.
-    Again,
-    /// What has not begun.
-    First,
-}
-
-const RANKS: [Rank; 3] = [Rank::Redriven, Rank::Again, Rank::First];
+pub(crate) type FixedHasher = foldhash::fast::FixedState;
 
 /// A delivery in the queue of its key.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Queued {
     number: DeliveryNo,
     lane: usize,
@@ -56,13 +18,38 @@ struct Queued {
     joined: bool,
 }
 
+/// Unsettled deliveries of a key, in order; only the first may run, and those that have joined it.
+#[derive(Debug)]
+struct Queue {
+    first: Queued,
+    others: VecDeque<Queued>,
+}
+
+impl Queue {
+    const fn of(first: Queued) -> Self {
+        Self { first, others: VecDeque::new() }
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queued> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    /// What stands behind a delivery.
+    fn after(&self, number: DeliveryNo) -> Option<&Queued> {
+        if self.first.number == number {
+            return self.others.front();
+        }
+        let at = self.others.iter().position(|queued| queued.number == number)?;
+        self.others.get(at + 1)
+    }
+}
+
 /// Deliveries by key and by lane. A lane is one executor of the consumer; a key holds at most one of its permits.
 #[derive(Debug, Default)]
 pub struct KeyQueues {
-    /// Unsettled deliveries of a key, in order; only the first may run, and those that have joined it.
-    keys: HashMap<Arc<str>, VecDeque<Queued>, FixedHasher>,
-    /// May start now, by lane: in the order of their ranks, then the oldest.
-    ready: Vec<BTreeSet<(Rank, DeliveryNo)>>,
+    keys: HashMap<Arc<str>, Queue, FixedHasher>,
+    /// May start now, by lane.
+    ready: Vec<Ready>,
     active: usize,
 }
 
@@ -70,7 +57,7 @@ impl KeyQueues {
     /// For `lanes` executors.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
-        Self { ready: vec![BTreeSet::new(); lanes], ..Self::default() }
+        Self { ready: vec![Ready::default(); lanes], ..Self::default() }
     }
 
     /// Takes a delivery in. With a key it waits for everything unsettled before it under that key.
@@ -78,29 +65,33 @@ impl KeyQueues {
         self.active += 1;
         if let Some(key) = key {
             let queued = Queued { number, lane, joined: false };
-            match self.keys.entry(Arc::clone(key)) {
-                Entry::Occupied(mut queue) => return queue.get_mut().push_back(queued),
-                Entry::Vacant(empty) => {
-                    empty.insert(VecDeque::from([queued]));
-                }
-            }
+            match self.keys.get_mut(key) {
+                Some(queue) => return queue.others.push_back(queued),
+                None => self.keys.insert(Arc::clone(key), Queue::of(queued)),
+            };
         }
         self.make_ready(number, lane);
     }
 
     /// The next delivery that may start on a lane, the oldest of its rank; it is taken. Further attempts go first.
     pub fn take(&mut self, lane: usize) -> Option<DeliveryNo> {
-        self.ready.get_mut(lane)?.pop_first().map(|(_, number)| number)
+        self.ready.get_mut(lane)?.pop()
+    }
+
+    /// The next delivery that may start on a lane; it stays there.
+    #[must_use]
+    pub fn first_ready(&self, lane: usize) -> Option<DeliveryNo> {
+        self.ready.get(lane)?.first()
     }
 
     /// The first delivery that may start on a lane and is `wanted`.
     pub fn find_ready(&self, lane: usize, wanted: impl Fn(DeliveryNo) -> bool) -> Option<DeliveryNo> {
-        self.ready.get(lane)?.iter().map(|(_, number)| *number).find(|number| wanted(*number))
+        self.ready.get(lane)?.iter().find(|number| wanted(*number))
     }
 
     /// Takes a delivery that may start on a lane. Whether it could.
     pub fn take_this(&mut self, number: DeliveryNo, lane: usize) -> bool {
-        self.ready.get_mut(lane).is_some_and(|ready| RANKS.iter().any(|rank| ready.remove(&(*rank, number))))
+        self.ready.get_mut(lane).is_some_and(|ready| ready.remove(number))
     }
 
     /// Takes more to run together with `first`, which was taken: at most `most` with it, the oldest first, and behind
@@ -113,19 +104,17 @@ impl KeyQueues {
         most: usize,
         look: impl Fn(DeliveryNo) -> Option<Option<&'k Arc<str>>>,
     ) -> Vec<DeliveryNo> {
-        let ready = self.ready.get(lane).into_iter().flatten();
-        let ready: Vec<_> = ready.copied().filter(|(_, number)| look(*number).is_some()).take(most).collect();
+        let ready = self.ready.get(lane).into_iter().flat_map(Ready::iter);
+        let ready: Vec<_> = ready.filter(|number| look(*number).is_some()).take(most).collect();
         let mut ready = ready.into_iter().peekable();
         let mut group = vec![first];
         let mut followers: BTreeSet<DeliveryNo> = self.follower(lane, first, &look).into_iter().collect();
         while group.len() < most {
             let waiting = followers.first().copied();
-            let number = match ready.next_if(|(_, number)| waiting.is_none_or(|waiting| *number < waiting)) {
-                Some(entry) => {
-                    if let Some(ready) = self.ready.get_mut(lane) {
-                        ready.remove(&entry);
-                    }
-                    entry.1
+            let number = match ready.next_if(|number| waiting.is_none_or(|waiting| *number < waiting)) {
+                Some(number) => {
+                    self.take_this(number, lane);
+                    number
                 }
                 None => {
                     let Some(number) = followers.pop_first() else { break };
@@ -149,8 +138,7 @@ impl KeyQueues {
         look: &impl Fn(DeliveryNo) -> Option<Option<&'k Arc<str>>>,
     ) -> Option<DeliveryNo> {
         let queue = self.keys.get(look(number)??)?;
-        let at = queue.iter().position(|queued| queued.number == number)?;
-        let next = queue.get(at + 1).filter(|next| next.lane == lane && !next.joined)?;
+        let next = queue.after(number).filter(|next| next.lane == lane && !next.joined)?;
         look(next.number).map(|_| next.number)
     }
 
@@ -164,8 +152,8 @@ impl KeyQueues {
         if let Some(queued) = self.queued(number, key) {
             queued.joined = false;
         }
-        let front = key.and_then(|key| self.keys.get(key)).and_then(VecDeque::front);
-        if front.is_none_or(|front| front.number == number) {
+        let first = key.and_then(|key| self.keys.get(key)).map(|queue| queue.first.number);
+        if first.is_none_or(|first| first == number) {
             if begun { self.make_ready_again(number, lane) } else { self.make_ready(number, lane) }
         }
     }
@@ -179,55 +167,51 @@ impl KeyQueues {
     /// How many may start on a lane.
     #[must_use]
     pub fn ready(&self, lane: usize) -> usize {
-        self.ready.get(lane).map_or(0, BTreeSet::len)
+        self.ready.get(lane).map_or(0, Ready::len)
     }
 
     /// Whether something may start on a lane that nobody counts anew: a further attempt, or a redriven letter.
     #[must_use]
     pub fn has_begun(&self, lane: usize) -> bool {
-        self.ready.get(lane).and_then(BTreeSet::first).is_some_and(|(rank, _)| *rank < Rank::First)
+        self.ready.get(lane).is_some_and(Ready::has_begun)
     }
 
     /// A delivery taken before may start after all: its start did not happen. Its key stays its own.
     pub fn make_ready(&mut self, number: DeliveryNo, lane: usize) {
-        let rank = if number < REDRIVEN { Rank::First } else { Rank::Redriven };
-        self.insert(rank, number, lane);
+        self.insert(number, lane, false);
     }
 
     /// A delivery that has begun may make a further attempt. Its key stays its own.
     pub fn make_ready_again(&mut self, number: DeliveryNo, lane: usize) {
-        let rank = if number < REDRIVEN { Rank::Again } else { Rank::Redriven };
-        self.insert(rank, number, lane);
+        self.insert(number, lane, true);
     }
 
-    fn insert(&mut self, rank: Rank, number: DeliveryNo, lane: usize) {
+    fn insert(&mut self, number: DeliveryNo, lane: usize, begun: bool) {
         if let Some(ready) = self.ready.get_mut(lane) {
-            ready.insert((rank, number));
+            ready.insert(number, begun);
         }
     }
 
     /// A delivery is settled, or taken out without having begun: the next of its key may start, if it was the first.
     pub fn settle(&mut self, number: DeliveryNo, lane: usize, key: Option<&Arc<str>>) {
         self.active -= 1;
-        if let Some(ready) = self.ready.get_mut(lane) {
-            for rank in RANKS {
-                ready.remove(&(rank, number));
-            }
-        }
-        let Some(queue) = key.and_then(|key| self.keys.get_mut(key)) else { return };
-        if queue.front().is_none_or(|first| first.number != number) {
+        self.take_this(number, lane);
+        let Some(key) = key else { return };
+        let Some(queue) = self.keys.get_mut(key) else { return };
+        if queue.first.number != number {
             // What is before it is on its way, or waits.
-            return queue.retain(|queued| queued.number != number);
+            return queue.others.retain(|queued| queued.number != number);
         }
-        queue.pop_front();
-        match (queue.front(), key) {
-            // What has joined is on its way already.
-            (Some(next), _) if next.joined => {}
-            (Some(&Queued { number, lane, .. }), _) => self.make_ready(number, lane),
-            (None, Some(key)) => {
-                self.keys.remove(key);
+        match queue.others.pop_front() {
+            Some(next) => {
+                queue.first = next;
+                let Queued { number, lane, joined } = next;
+                // What has joined is on its way already.
+                if !joined {
+                    self.make_ready(number, lane);
+                }
             }
-            (None, None) => {}
+            None => drop(self.keys.remove(key)),
         }
     }
 

@@ -359,6 +359,6 @@ impl Settler {
 /// Has them stored with everything else.
 pub(super) fn add(settlement: &mut Settlement, effects: &Effects) {
     settlement.emitted.extend_from_slice(&effects.emitted);
-    settlement.sagas.extend(effects.saga.clone());
+    settlement.sagas.extend(effects.saga.as_deref().cloned());
     settlement.scheduled.extend_from_slice(&effects.scheduled);
 }

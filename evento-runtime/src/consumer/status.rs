@@ -219,7 +219,7 @@ pub struct ConsumerStatus {
     pub watermark_lag: u64,
     /// When a checkpoint was last stored by this ownership; before that, when it began.
     pub stored_at: Option<Instant>,
-    /// Handlers that run.
+    /// Handlers that run. Where several events are handled together, one handler of them does.
     pub in_flight: usize,
     /// Deliveries read and not settled.
     pub open: usize,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::attempt::{AttemptEnd, Caller};
+use super::attempt::{AttemptEnd, Caller, Failed};
 use super::delivery::{DeliveryNo, REDRIVEN};
 
 use crate::context::{ConsumerScope, HandlerContext, Stop};
@@ -18,11 +18,20 @@ pub(crate) struct Report {
     pub(crate) number: DeliveryNo,
     /// `None`: the executor dropped the work, because its runtime ends. Nothing is known.
     pub(crate) end: Option<AttemptEnd>,
+    /// Whether nothing else runs that was begun together with it.
+    pub(crate) over: bool,
+}
+
+impl Report {
+    /// Its handler was not called, while others that were begun together with it go on.
+    pub(crate) const fn not_begun(number: DeliveryNo) -> Self {
+        Self { number, end: Some(Err(Failed::NotBegun)), over: false }
+    }
 }
 
 /// Keeps the permit of a delivery between its attempts and until its dead letter is stored (`OnStart`). Dropping it lets
 /// the permit go.
-pub(crate) type Hold = mpsc::Sender<Next>;
+pub(crate) type Hold = oneshot::Sender<Next>;
 
 /// The attempt to make next.
 #[derive(Debug)]
@@ -32,6 +41,17 @@ pub(crate) struct Next {
     pub(crate) stop: Option<Stop>,
     /// Fires when it is to be dropped.
     pub(crate) abandon: Option<oneshot::Receiver<()>>,
+    /// Under the same permit the one after it comes from here.
+    pub(crate) held: Option<oneshot::Receiver<Next>>,
+}
+
+impl Next {
+    /// Has the permit kept after the attempt.
+    pub(crate) fn hold(&mut self) -> Hold {
+        let (hold, held) = oneshot::channel();
+        self.held = Some(held);
+        hold
+    }
 }
 
 /// One delivery that was admitted.
@@ -46,13 +66,12 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// With `held`, further attempts run under the same permit.
-    pub(crate) fn into_work(self, held: Option<mpsc::Receiver<Next>>) -> Work {
+    pub(crate) fn into_work(self) -> Work {
         let blocking = self.caller.is_blocking();
-        Work { future: Box::pin(self.run(held)), blocking }
+        Work { future: Box::pin(self.run()), blocking }
     }
 
-    async fn run(mut self, mut held: Option<mpsc::Receiver<Next>>) {
+    async fn run(mut self) {
         let mut next = self.first;
         loop {
             let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&self.event));
@@ -61,8 +80,8 @@ impl Job {
                 HandlerContext::of_delivery(scope, event, next.attempt, redriven).limited(next.stop, next.abandon);
             let end = self.caller.call(context).await;
             self.reports.send(end).await;
-            let Some(held) = &mut held else { return };
-            let Some(further) = held.recv().await else { return };
+            let Some(held) = next.held else { return };
+            let Ok(further) = held.await else { return };
             self.reports.armed = true;
             next = further;
         }
@@ -72,19 +91,19 @@ impl Job {
 /// The way back to the consumer. Work that is dropped instead of run to its end reports that, begun or not.
 pub(crate) struct Reports {
     number: DeliveryNo,
-    to: mpsc::Sender<Report>,
+    to: mpsc::Sender<Vec<Report>>,
     armed: bool,
 }
 
 impl Reports {
-    pub(crate) const fn new(number: DeliveryNo, to: mpsc::Sender<Report>) -> Self {
+    pub(crate) const fn new(number: DeliveryNo, to: mpsc::Sender<Vec<Report>>) -> Self {
         Self { number, to, armed: true }
     }
 
     async fn send(&mut self, end: AttemptEnd) {
         self.armed = false;
         // The consumer is gone only after an abandoned stop: then nobody records an outcome.
-        let _ = self.to.send(Report { number: self.number, end: Some(end) }).await;
+        let _ = self.to.send(vec![Report { number: self.number, end: Some(end), over: true }]).await;
     }
 }
 
@@ -92,7 +111,7 @@ impl Drop for Reports {
     fn drop(&mut self) {
         if self.armed {
             // A full channel means that the consumer is not reading any more; it finds the delivery open.
-            let _ = self.to.try_send(Report { number: self.number, end: None });
+            let _ = self.to.try_send(vec![Report { number: self.number, end: None, over: true }]);
         }
     }
 }
@@ -197,18 +216,17 @@ pub(crate) mod tests {
                 event: event(1),
                 scope: scope(),
                 caller: Arc::new(caller(Invoke::Async(|_| Box::pin(std::future::pending())))),
-                first: Next { attempt: 1, stop: None, abandon: None },
+                first: Next { attempt: 1, stop: None, abandon: None, held: None },
                 reports: Reports::new(3, reports),
                 _running: TaskTracker::new().token(),
             };
-            let mut work = job.into_work(None);
+            let mut work = job.into_work();
             if begun {
                 assert!(futures_util::poll!(&mut work.future).is_pending());
             }
             drop(work);
-            let report = received.recv().await.unwrap();
-            assert_eq!(report.number, 3);
-            assert!(report.end.is_none());
+            let reports = received.recv().await.unwrap();
+            assert!(matches!(reports[..], [Report { number: 3, end: None, over: true }]));
         }
     }
 }

@@ -11,6 +11,10 @@
 //!
 //! The capacity of an executor is one budget for the whole bundle, however many consumers name it, and is shared
 //! fairly between those that wait. An executor belongs to one bundle, which closes it when it stops.
+//!
+//! Under [`CheckpointMode::Watermark`](crate::CheckpointMode::Watermark) a permit may serve several events of a consumer,
+//! one handler after the other: as long as no handler waits for anything, and for a hundred microseconds at most. A
+//! handler that waits has its permit to itself.
 
 mod figures;
 mod permits;
@@ -151,7 +155,7 @@ pub struct ExecutorStats {
     /// Waits that ended without one: after their time, or because the executor was closed. Dropped waits are not
     /// counted.
     pub rejected: u64,
-    /// Works that ended.
+    /// Works that ended; one for each permit, whatever ran under it.
     pub completed: u64,
     /// Of those: dropped before their end, because the runtime they were on ended. Handlers that fail are not among
     /// them.

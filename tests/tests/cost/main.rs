@@ -6,3 +6,4 @@
 mod allocations;
 mod statements;
 mod traced;
+mod waiting;

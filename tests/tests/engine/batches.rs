@@ -319,3 +319,28 @@ async fn an_interceptor_sees_one_call_and_a_catch_all_may_take_batches() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     stop(running).await;
 }
+
+struct Waiting(Arc<tokio::sync::Semaphore>);
+
+#[projector(version = 1)]
+impl Waiting {
+    #[event_handler(executor = "pool", batch = 50)]
+    async fn made(&self, _events: Vec<Made>) {
+        self.0.acquire().await.unwrap().forget();
+    }
+}
+
+#[tokio::test]
+async fn one_call_for_many_is_one_handler_in_flight() {
+    let store = MemoryStore::new();
+    let last = append(&store, 0..100, 0).await;
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let builder = bundle(&store).component(Waiting(Arc::clone(&gate))).executor(tasks(1));
+    let running = builder.build().unwrap().start().await.unwrap();
+    evento_tests::eventually("it is called", || running.status()[0].counters.started == 50).await;
+    assert_eq!(running.status()[0].in_flight, 1);
+    gate.add_permits(2);
+    settled(&running, &last).await;
+    evento_tests::eventually("nothing runs", || running.status()[0].in_flight == 0).await;
+    stop(running).await;
+}

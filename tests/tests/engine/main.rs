@@ -40,6 +40,7 @@ mod resets;
 mod sagas;
 mod saturation;
 mod scripted;
+mod series;
 mod sharing;
 mod standing;
 mod standing_sagas;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tokio::sync::mpsc;
 
-use crate::consumer::attempt::{AttemptEnd, Failed};
+use crate::consumer::attempt::AttemptEnd;
 use crate::consumer::delivery::DeliveryNo;
 use crate::consumer::work::Report;
 
@@ -17,7 +17,7 @@ pub(crate) enum Ends {
 }
 
 impl Ends {
-    pub(crate) fn sent(to: mpsc::Sender<Report>, members: &[DeliveryNo]) -> Self {
+    pub(crate) fn sent(to: mpsc::Sender<Vec<Report>>, members: &[DeliveryNo]) -> Self {
         Self::Sent(Sent { to, left: members.iter().copied().collect() })
     }
 
@@ -34,8 +34,9 @@ impl Ends {
             Self::Kept(ends) => ends.push((number, end)),
             Self::Sent(sent) => {
                 sent.left.remove(&number);
+                let report = Report { number, end: Some(end), over: sent.left.is_empty() };
                 // The consumer is gone only after an abandoned stop: then nobody records an outcome.
-                let _ = sent.to.send(Report { number, end: Some(end) }).await;
+                let _ = sent.to.send(vec![report]).await;
             }
         }
     }
@@ -43,17 +44,21 @@ impl Ends {
 
 /// Tells of what is dropped instead of run to its end as well.
 pub(crate) struct Sent {
-    to: mpsc::Sender<Report>,
+    to: mpsc::Sender<Vec<Report>>,
     left: BTreeSet<DeliveryNo>,
 }
 
 impl Drop for Sent {
     fn drop(&mut self) {
-        for (at, number) in std::mem::take(&mut self.left).into_iter().enumerate() {
-            // Nothing is known of the first; the others wait for it, or for a turn of their own.
-            let end = (at > 0).then_some(Err(Failed::NotBegun));
-            // A full channel means that the consumer is not reading any more; it finds the delivery open.
-            let _ = self.to.try_send(Report { number, end });
+        let mut left = std::mem::take(&mut self.left).into_iter();
+        let Some(first) = left.next() else { return };
+        // Nothing is known of the first; the others wait for it, or for a turn of their own.
+        let mut reports = vec![Report { number: first, end: None, over: false }];
+        reports.extend(left.map(Report::not_begun));
+        if let Some(last) = reports.last_mut() {
+            last.over = true;
         }
+        // A full channel means that the consumer is not reading any more; it finds the deliveries open.
+        let _ = self.to.try_send(reports);
     }
 }

@@ -31,17 +31,17 @@ impl GroupSize {
     }
 
     /// Whether no further one begins.
-    pub(super) fn is_over(&self, took: Duration) -> bool {
+    pub(crate) fn is_over(&self, took: Duration) -> bool {
         self.time.is_some_and(|time| took >= time)
     }
 
     /// `members` of them got in the way of somebody else.
-    pub(super) fn halve(&self, members: usize) {
+    pub(crate) fn halve(&self, members: usize) {
         self.now.store((members / 2).max(1), Ordering::Relaxed);
     }
 
     /// So many were handled in one transaction.
-    pub(super) fn note(&self, members: usize, took: Duration) {
+    pub(crate) fn note(&self, members: usize, took: Duration) {
         let now = self.now();
         let next = match self.time {
             Some(time) if took >= time => members,

@@ -1,6 +1,6 @@
 //! A processor put together for one ownership, from the plan and from what is stored.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use super::lingering::Lingering;
 use super::outage::Outage;
 use super::parking::Parking;
 use super::timers::Timers;
-use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, stall};
+use super::{ConsumerProcessor, Found, ProcessorConfig, outcome, series, stall};
 use crate::cluster::HeldLease;
 use crate::consumer::attempt::Caller;
 use crate::consumer::command::Commands;
 use crate::consumer::delivery::DeliveryLog;
 use crate::consumer::dispatch::{Dispatch, Lane};
 use crate::consumer::feed::Feed;
+use crate::consumer::numbered::Numbered;
 use crate::consumer::plan::ConsumerPlan;
 use crate::consumer::routes::Routes;
 use crate::consumer::settle::Settler;
@@ -63,6 +64,7 @@ impl ConsumerProcessor {
         let routes = Routes::new(&plan.handlers);
         let lingering = Lingering::new(&plan);
         let groups = Groups::new(&plan, &lanes, executors.len());
+        let series = series::sizes(&plan, &lanes, &executors);
         let feed = Feed::new(
             Arc::clone(&config.source),
             routes.filter(plan.id.context.clone()),
@@ -121,18 +123,21 @@ impl ConsumerProcessor {
             executors,
             routes,
             feed,
-            deliveries: HashMap::default(),
+            deliveries: Numbered::default(),
             admissions: FuturesUnordered::new(),
             reports,
             report_to,
             inline: None,
             groups,
+            series,
             lingering,
             retries: BTreeSet::new(),
-            limits: HashMap::default(),
+            limits: BTreeMap::new(),
             pending: 0,
             pending_bytes: 0,
             in_flight: 0,
+            calls: 0,
+            turns: 0,
             transient_streak: 0,
             outage: Outage::default(),
             commands,

@@ -26,7 +26,7 @@ impl ConsumerProcessor {
         if *owner == claiming.owner || remaining.is_zero() {
             return;
         }
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             tracing::debug!(consumer = %self.plan.id, position = %delivery.event.position, %owner, ?remaining,
                 "event is claimed by another process; it waits until that claim expires");
             delivery.held_until = Some(Instant::now() + *remaining);
@@ -34,11 +34,12 @@ impl ConsumerProcessor {
     }
 
     /// Has it wait, if another's claim has not expired. `true`: it does.
-    pub(super) fn waits_for_claim(&mut self, number: DeliveryNo, now: Instant) -> bool {
-        let held = self.deliveries.get(&number).and_then(|delivery| delivery.held_until).filter(|until| *until > now);
+    pub(super) fn waits_for_claim(&mut self, number: DeliveryNo) -> bool {
+        let held = self.deliveries.get(number).and_then(|delivery| delivery.held_until);
+        let held = held.filter(|until| *until > Instant::now());
         let Some(until) = held else { return false };
         self.leave_pending(number);
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             delivery.stage = Stage::Waiting;
         }
         self.retries.insert((until, number));
@@ -57,7 +58,7 @@ impl ConsumerProcessor {
             Recording::NotItsTurn => return Err(Claimed),
         };
         let claims = self.claiming.is_some() && number < REDRIVEN;
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return Ok(permit) };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return Ok(permit) };
         let claims = claims && delivery.claim == Claim::Free;
         if recorded && !claims {
             return Ok(permit);
@@ -67,7 +68,7 @@ impl ConsumerProcessor {
             self.settler.claim(number, delivery.event.id);
         }
         self.leave_pending(number);
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             delivery.stage = Stage::Claiming;
             delivery.admitted = permit;
             // What has begun before is in the window already.
@@ -78,7 +79,7 @@ impl ConsumerProcessor {
 
     /// Its claim is stored.
     pub(super) fn claim_stored(&mut self, number: DeliveryNo) {
-        if let Some(delivery) = self.deliveries.get_mut(&number).filter(|delivery| delivery.claim == Claim::Asked) {
+        if let Some(delivery) = self.deliveries.get_mut(number).filter(|delivery| delivery.claim == Claim::Asked) {
             delivery.claim = Claim::Held;
         }
         self.begin_stored(number);
@@ -87,7 +88,7 @@ impl ConsumerProcessor {
     /// What had to be stored first is stored: it starts, unless the loop must not begin anything any more.
     pub(super) fn begin_stored(&mut self, number: DeliveryNo) {
         let may_begin = self.may_begin() && self.lease.is_valid();
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         if delivery.stage != Stage::Claiming || delivery.claim == Claim::Asked || self.suspects.is_asked(number) {
             return;
         }
@@ -111,7 +112,7 @@ impl ConsumerProcessor {
 
     /// Nothing more begins: what is claimed and does not run is free for whoever comes next.
     pub(super) fn release_claims(&mut self) {
-        for (number, delivery) in &mut self.deliveries {
+        for (number, delivery) in self.deliveries.iter_mut() {
             if delivery.stage == Stage::Claiming {
                 delivery.stage = Stage::Left;
                 delivery.admitted = None;
@@ -119,14 +120,14 @@ impl ConsumerProcessor {
             }
             if delivery.stage != Stage::Running && delivery.claim != Claim::Free {
                 delivery.claim = Claim::Free;
-                self.settler.release(*number, delivery.event.id);
+                self.settler.release(number, delivery.event.id);
             }
         }
     }
 
     /// Its handler has ended without an outcome.
     pub(super) fn release_claim(&mut self, number: DeliveryNo) {
-        if let Some(delivery) = self.deliveries.get_mut(&number).filter(|delivery| delivery.claim != Claim::Free) {
+        if let Some(delivery) = self.deliveries.get_mut(number).filter(|delivery| delivery.claim != Claim::Free) {
             delivery.claim = Claim::Free;
             self.settler.release(number, delivery.event.id);
         }
@@ -140,7 +141,7 @@ impl ConsumerProcessor {
         }
         self.claims_due = now + claiming.expiry / 3;
         for (number, delivery) in self.deliveries.iter().filter(|(_, delivery)| delivery.claim == Claim::Held) {
-            self.settler.claim(*number, delivery.event.id);
+            self.settler.claim(number, delivery.event.id);
         }
     }
 }

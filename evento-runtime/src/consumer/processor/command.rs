@@ -25,8 +25,8 @@ impl ConsumerProcessor {
 
     /// What waits for another attempt waits for the end of the pause: a permit kept for it is for others until then.
     fn give_permits_back(&mut self) {
-        let keeps = |(number, delivery): (&DeliveryNo, &Delivery)| {
-            (delivery.stage == Stage::Waiting && delivery.hold.is_some()).then_some(*number)
+        let keeps = |(number, delivery): (DeliveryNo, &Delivery)| {
+            (delivery.stage == Stage::Waiting && delivery.hold.is_some()).then_some(number)
         };
         let kept: BTreeSet<DeliveryNo> = self.deliveries.iter().filter_map(keeps).collect();
         self.retries.retain(|(_, number)| !kept.contains(number));
@@ -41,7 +41,7 @@ impl ConsumerProcessor {
     /// Its attempt failed while the consumer is paused: no failure, no attempt; it runs once it goes on, before
     /// anything new begins, so that without its permit no more is begun than there are permits.
     pub(super) fn wait_for_resume(&mut self, number: DeliveryNo) {
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             delivery.stage = Stage::Waiting;
             delivery.hold = None;
             self.retries.insert((Instant::now(), number));
@@ -75,9 +75,9 @@ impl ConsumerProcessor {
     }
 
     fn skip(&mut self, position: &Position) -> Result<(), AdminError> {
-        let of_log = self.deliveries.iter().filter(|(number, _)| **number < REDRIVEN);
+        let of_log = self.deliveries.iter().filter(|(number, _)| *number < REDRIVEN);
         let found = of_log.into_iter().find(|(_, delivery)| delivery.event.position == *position);
-        let Some((&number, delivery)) = found else {
+        let Some((number, delivery)) = found else {
             return Err(AdminError::NotOpen { consumer: self.plan.id.to_string(), position: position.clone() });
         };
         match delivery.stage {
@@ -87,7 +87,7 @@ impl ConsumerProcessor {
             Stage::Waiting | Stage::Behind => self.settle_skipped(number),
             // What runs ends as it likes; if it fails, or before it begins, it is skipped.
             Stage::Pending | Stage::Claiming | Stage::Running | Stage::Joined | Stage::Left => {
-                if let Some(delivery) = self.deliveries.get_mut(&number) {
+                if let Some(delivery) = self.deliveries.get_mut(number) {
                     delivery.skip = true;
                 }
             }
@@ -99,7 +99,7 @@ impl ConsumerProcessor {
     /// Settles without handling.
     pub(super) fn settle_skipped(&mut self, number: DeliveryNo) {
         self.retries.retain(|(_, waiting)| *waiting != number);
-        let pending = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Pending);
+        let pending = self.deliveries.get(number).filter(|delivery| delivery.stage == Stage::Pending);
         if let Some(handler) = pending.map(|delivery| delivery.handler) {
             self.leave_pending(number);
             if self.lanes[handler] == Lane::Inline {
@@ -113,6 +113,6 @@ impl ConsumerProcessor {
 
     /// Whether a delivery is to be settled instead of begun.
     pub(super) fn is_skipped(&self, number: DeliveryNo) -> bool {
-        self.deliveries.get(&number).is_some_and(|delivery| delivery.skip)
+        self.deliveries.get(number).is_some_and(|delivery| delivery.skip)
     }
 }

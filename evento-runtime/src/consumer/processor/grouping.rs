@@ -1,10 +1,10 @@
 //! Which deliveries run together, and what becomes of those that come back without having begun.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use tokio::time::Instant;
 
 use super::delivery::InlineEnd;
 use super::outcome::UNREADY;
@@ -13,7 +13,7 @@ use crate::clock::later;
 use crate::consumer::attempt::{AttemptEnd, Committed, Done, Failed};
 use crate::consumer::delivery::{DeliveryNo, REDRIVEN};
 use crate::consumer::group::{Ends, Gate, Group, GroupSize, Member, Together};
-use crate::consumer::keys::FixedNumbers;
+use crate::consumer::numbered::Numbered;
 use crate::consumer::plan::{ConsumerPlan, HandlerPlan};
 use crate::executor::{Permit, Work};
 use crate::store::Checkpoint;
@@ -90,11 +90,12 @@ impl ConsumerProcessor {
         self.log.exposure() + self.groups.running
     }
 
-    /// How a delivery runs together with others, if it may.
-    fn grouped(&self, first: DeliveryNo) -> Option<Grouped> {
-        let handler = self.deliveries.get(&first)?.handler;
+    /// The handler of a delivery, and how it runs together with others, if it may.
+    fn grouped(&self, first: DeliveryNo) -> Option<(usize, Grouped)> {
+        let handler = self.deliveries.get(first)?.handler;
         let grouped = self.groups.handlers[handler].as_ref()?;
-        joining(&self.deliveries, &self.groups, (handler, grouped.together), first).map(|_| grouped.clone())
+        joining(&self.deliveries, &self.groups, (handler, grouped.together), first)?;
+        Some((handler, grouped.clone()))
     }
 
     /// As many as the group and the window allow.
@@ -111,7 +112,7 @@ impl ConsumerProcessor {
         if !self.groups.inline {
             return Turn::Alone;
         }
-        let Some(grouped) = self.grouped(first) else { return Turn::Alone };
+        let Some((handler, grouped)) = self.grouped(first) else { return Turn::Alone };
         if grouped.in_transaction && self.settler.is_writing() {
             // What it stores may stand beside no other checkpoint. The write takes less than a handler may.
             return Turn::NotYet;
@@ -120,12 +121,12 @@ impl ConsumerProcessor {
             && !self.settler.has_parts()
             && self.settler.failures() == 0
             && self.log.is_fresh(first);
-        let handler = self.deliveries[&first].handler;
         let like = (handler, grouped.together);
         let may_join = |number| joining(&self.deliveries, &self.groups, like, number).is_some();
         let members = self.dispatch.inline_run(self.most(&grouped), may_join);
         self.dispatch.begin_inline();
-        members.iter().for_each(|number| self.note_running(*number));
+        let now = Instant::now();
+        members.iter().for_each(|number| self.note_running(*number, now));
         let mut group = self.group(&members, &grouped);
         group.in_order = true;
         group.covering = covering.then(|| self.settler.store());
@@ -138,6 +139,7 @@ impl ConsumerProcessor {
             InlineEnd::Together(ends.kept())
         };
         let future = if caller.is_blocking() { self.on_blocking_thread(future).boxed() } else { future.boxed() };
+        self.calls += 1;
         self.inline = Some(Inline { future, number: first });
         Turn::Taken
     }
@@ -157,7 +159,7 @@ impl ConsumerProcessor {
             }
             let position = match end {
                 Ok(Done { committed: Committed::Covered, .. }) => {
-                    self.deliveries.get(&number).map(|delivery| delivery.event.position.clone())
+                    self.deliveries.get(number).map(|delivery| delivery.event.position.clone())
                 }
                 _ => None,
             };
@@ -165,7 +167,7 @@ impl ConsumerProcessor {
             if position.is_some() {
                 covered = position.map(|position| (position, self.log.mark()));
             }
-            if begun && self.deliveries.contains_key(&number) {
+            if begun && self.deliveries.contains(number) {
                 // It keeps its turn: nothing goes past it.
                 self.dispatch.begin_inline();
             }
@@ -180,13 +182,14 @@ impl ConsumerProcessor {
 
     /// Runs a delivery that was taken under its permit, together with what else may start on the lane.
     pub(super) fn run_group_on(&mut self, lane: usize, first: DeliveryNo, permit: Permit) -> Result<(), Permit> {
-        let Some(grouped) = self.grouped(first) else { return Err(permit) };
+        let Some((handler, grouped)) = self.grouped(first) else { return Err(permit) };
         let most = self.most(&grouped);
         let (deliveries, groups) = (&self.deliveries, &self.groups);
-        let like = (deliveries[&first].handler, grouped.together);
+        let like = (handler, grouped.together);
         let look = |number| Some(joining(deliveries, groups, like, number)?.key.as_ref());
         let members = self.dispatch.join(lane, first, most, look);
-        members.iter().for_each(|number| self.note_begun(*number));
+        let now = Instant::now();
+        members.iter().for_each(|number| self.note_begun(*number, now));
         let group = self.group(&members, &grouped);
         let (mut ends, running) = (Ends::sent(self.report_to.clone(), &members), self.handlers.token());
         let blocking = group.members.first().is_some_and(|member| member.caller.is_blocking());
@@ -194,18 +197,19 @@ impl ConsumerProcessor {
             group.run(&mut ends).await;
             drop(running);
         };
+        self.calls += 1;
         self.executors[lane].run(permit, Work { future: future.boxed(), blocking });
         Ok(())
     }
 
     fn group(&mut self, members: &[DeliveryNo], grouped: &Grouped) -> Group {
         for number in members.iter().skip(1) {
-            if let Some(delivery) = self.deliveries.get_mut(number) {
+            if let Some(delivery) = self.deliveries.get_mut(*number) {
                 delivery.stage = Stage::Joined;
             }
         }
         let member = |number: &DeliveryNo| {
-            let delivery = self.deliveries.get(number)?;
+            let delivery = self.deliveries.get(*number)?;
             Some(Member {
                 number: *number,
                 event: Arc::clone(&delivery.event),
@@ -230,7 +234,7 @@ impl ConsumerProcessor {
         if !self.is_owner() {
             return self.leave(number);
         }
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         self.counters.started -= 1;
         let begun = delivery.retry.attempt() > 1;
         if !begun {
@@ -261,7 +265,7 @@ impl ConsumerProcessor {
 
     /// It has waited in vain for its turn: it is ready once it is the first of its key.
     pub(super) fn back_into_place(&mut self, number: DeliveryNo, lane: usize) {
-        let Some(delivery) = self.deliveries.get(&number) else { return };
+        let Some(delivery) = self.deliveries.get(number) else { return };
         let begun = delivery.began.is_some();
         self.dispatch.give_back(number, lane, delivery.key.as_ref(), begun);
     }
@@ -270,12 +274,12 @@ impl ConsumerProcessor {
 /// A delivery that may run together with one of this handler. What has failed by itself before runs by itself, and so
 /// does what may have ended the process.
 fn joining<'d>(
-    deliveries: &'d HashMap<DeliveryNo, Delivery, FixedNumbers>,
+    deliveries: &'d Numbered<Delivery>,
     groups: &Groups,
     (handler, together): (usize, Together),
     number: DeliveryNo,
 ) -> Option<&'d Delivery> {
-    let delivery = deliveries.get(&number).filter(|_| number < REDRIVEN)?;
+    let delivery = deliveries.get(number).filter(|_| number < REDRIVEN)?;
     let alike = delivery.handler == handler
         || together == Together::Calls
             && groups.handlers[delivery.handler].as_ref().is_some_and(|other| other.together == Together::Calls);

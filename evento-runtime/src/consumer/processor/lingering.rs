@@ -70,7 +70,7 @@ impl ConsumerProcessor {
             return false;
         }
         // What has begun before, or is skipped, waits for nobody.
-        let Some(delivery) = self.deliveries.get(&number) else { return false };
+        let Some(delivery) = self.deliveries.get(number) else { return false };
         let linger = self.lingering.handlers[delivery.handler].as_ref();
         let fresh = delivery.stage == Stage::Pending && !delivery.skip && !delivery.retry.is_suspicious();
         fresh && linger.and_then(Linger::until).is_some_and(|until| until > Instant::now())

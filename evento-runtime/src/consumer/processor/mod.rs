@@ -12,6 +12,7 @@ mod outage;
 mod outcome;
 mod parking;
 mod redrive;
+mod series;
 mod show;
 mod stall;
 mod start;
@@ -21,13 +22,13 @@ mod timeout;
 mod timers;
 mod writing;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -38,6 +39,7 @@ use self::grouping::Groups;
 use self::lingering::Lingering;
 use self::outage::Outage;
 use self::parking::Parking;
+use self::series::SeriesSizes;
 use self::timeout::Limit;
 use self::timers::Timers;
 use super::attempt::{AttemptEnd, Caller};
@@ -47,7 +49,7 @@ use super::dispatch::{Dispatch, Lane};
 use super::engine::Claiming;
 use super::events::EngineEvents;
 use super::feed::{Feed, FeedEvent};
-use super::keys::FixedNumbers;
+use super::numbered::Numbered;
 use super::plan::ConsumerPlan;
 use super::routes::Routes;
 use super::settle::{Settled, Settler};
@@ -71,6 +73,9 @@ const SILENT: Duration = Duration::from_secs(5);
 
 /// Reports taken at once before anything else gets its turn.
 const REPORTS_AT_ONCE: usize = 256;
+
+/// Turns in a row that do not wait for anything, where there are reports: whoever commands waits so long at most.
+const TURNS_AT_ONCE: u32 = 16;
 
 /// What a processor works with; the same for every ownership of a consumer.
 #[derive(Clone)]
@@ -161,26 +166,31 @@ pub struct ConsumerProcessor {
     feed: Feed,
     log: DeliveryLog,
     dispatch: Dispatch,
-    deliveries: HashMap<DeliveryNo, Delivery, FixedNumbers>,
+    deliveries: Numbered<Delivery>,
     settler: Settler,
 
     admissions: FuturesUnordered<BoxFuture<'static, (usize, Option<Permit>)>>,
     /// How many permits each lane waits for.
     asked: Vec<usize>,
-    reports: mpsc::Receiver<Report>,
-    report_to: mpsc::Sender<Report>,
+    reports: mpsc::Receiver<Vec<Report>>,
+    report_to: mpsc::Sender<Vec<Report>>,
     inline: Option<Inline>,
     groups: Groups,
+    series: SeriesSizes,
     lingering: Lingering,
     retries: BTreeSet<(Instant, DeliveryNo)>,
     /// Running attempts whose time is limited.
-    limits: HashMap<DeliveryNo, Limit, FixedNumbers>,
+    limits: BTreeMap<DeliveryNo, Limit>,
 
     /// Deliveries that have not started, and their bytes.
     pending: usize,
     pending_bytes: usize,
-    /// Handlers that run.
+    /// Deliveries that have begun and not ended.
     in_flight: usize,
+    /// Handlers that run: of those that were begun together, one.
+    calls: usize,
+    /// Turns in a row that only took reports.
+    turns: u32,
     errors: Arc<ErrorHistory>,
     /// Whether the stored failures are not these.
     errors_changed: bool,
@@ -240,7 +250,7 @@ enum Happened {
     Timers(Result<Vec<Timer>, StoreError>),
     Parked(Result<Vec<ParkedRow>, StoreError>),
     LeaseLost,
-    Report(Report),
+    Reports(Vec<Report>),
     Inline(InlineEnd),
     Settled(Settled),
     Admitted(usize, Option<Permit>),
@@ -259,6 +269,7 @@ impl ConsumerProcessor {
             let phase = *self.stop.borrow_and_update();
             self.note_phase(phase);
             self.note_wishes();
+            self.take_what_is_there();
             self.groups.gate.set_open(self.may_begin());
             self.read_letters(now);
             self.read_timers(now);
@@ -284,7 +295,7 @@ impl ConsumerProcessor {
                 Happened::Timers(timers) => self.take_timers(timers),
                 Happened::Parked(rows) => self.take_parked(rows),
                 Happened::LeaseLost => self.lose("it could not be renewed in time"),
-                Happened::Report(report) => self.take_reports(report),
+                Happened::Reports(reports) => self.take_reports(reports),
                 Happened::Inline(end) => self.inline_ended(end),
                 Happened::Settled(settled) => self.note_settled(settled),
                 Happened::Admitted(lane, permit) => self.note_admission(lane, permit),
@@ -295,6 +306,14 @@ impl ConsumerProcessor {
 
     /// Waits for the next thing. Every arm leaves what it waits for in its place if another comes first.
     async fn wait(&mut self, now: Instant, busy: bool) -> Happened {
+        if self.turns < TURNS_AT_ONCE
+            && let Ok(reports) = self.reports.try_recv()
+        {
+            // Asking all the others takes longer than many a handler.
+            self.turns += 1;
+            return Happened::Reports(reports);
+        }
+        self.turns = 0;
         let tick = self.next_tick(now);
         let Self {
             stop,
@@ -319,7 +338,7 @@ impl ConsumerProcessor {
             Ok(()) = wishes.changed() => Happened::Wishes,
             Some(command) = commands.recv() => Happened::Command(command),
             () = lease.lost(), if !*lost => Happened::LeaseLost,
-            Some(report) = reports.recv() => Happened::Report(report),
+            Some(reports) = reports.recv() => Happened::Reports(reports),
             end = Inline::poll(inline) => Happened::Inline(end),
             settled = settler.finished() => Happened::Settled(settled),
             Some((lane, permit)) = admissions.next() => Happened::Admitted(lane, permit),
@@ -362,12 +381,29 @@ impl ConsumerProcessor {
         .min()
     }
 
-    fn take_reports(&mut self, first: Report) {
+    /// Reports come first, and may come without end: what they wait for in turn is not to wait for them.
+    fn take_what_is_there(&mut self) {
+        if self.settler.is_writing()
+            && let Some(settled) = self.settler.finished().now_or_never()
+        {
+            self.note_settled(settled);
+        }
+        if self.feed.is_reading()
+            && let Some(event) = self.feed.next().now_or_never()
+        {
+            self.note_feed(event);
+        }
+        while let Some(Some((lane, permit))) = self.admissions.next().now_or_never() {
+            self.note_admission(lane, permit);
+        }
+    }
+
+    fn take_reports(&mut self, first: Vec<Report>) {
         let mut next = Some(first);
         let mut taken = 0;
-        while let Some(report) = next {
-            self.note_report(report);
-            taken += 1;
+        while let Some(reports) = next {
+            taken += reports.len();
+            reports.into_iter().for_each(|report| self.note_report(report));
             next = if taken < REPORTS_AT_ONCE { self.reports.try_recv().ok() } else { None };
         }
     }

@@ -52,6 +52,7 @@ impl DeadLettersTold {
 impl ConsumerProcessor {
     pub(super) fn note_report(&mut self, report: Report) {
         self.in_flight -= 1;
+        self.calls -= usize::from(report.over);
         match report.end {
             Some(end) => self.attempt_ended(report.number, end),
             None => self.dropped(report.number),
@@ -60,6 +61,7 @@ impl ConsumerProcessor {
 
     pub(super) fn inline_ended(&mut self, end: InlineEnd) {
         let Some(inline) = self.inline.take() else { return };
+        self.calls -= 1;
         match end {
             InlineEnd::One(end) => {
                 self.in_flight -= 1;
@@ -110,7 +112,7 @@ impl ConsumerProcessor {
         if self.paused {
             return self.wait_for_resume(number);
         }
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             delivery.stage = Stage::Waiting;
             self.retries.insert((later(UNREADY.backoff(self.unready, fastrand::f64())), number));
         }
@@ -131,7 +133,7 @@ impl ConsumerProcessor {
             return self.settle(number);
         }
         // Stored together with the checkpoint that passes this event, or before it.
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         delivery.stage = Stage::Storing;
         delivery.timer = effects.scheduled.iter().map(|timer| timer.due_at).min();
         let effects = Box::new(effects);
@@ -144,7 +146,7 @@ impl ConsumerProcessor {
         if let Some(due_at) = effects.scheduled.iter().map(|timer| timer.due_at).min() {
             self.timer_stored(due_at);
         }
-        let position = self.deliveries.get(&number).map(|delivery| delivery.event.position.clone());
+        let position = self.deliveries.get(number).map(|delivery| delivery.event.position.clone());
         self.settle(number);
         if let Some(position) = position.filter(|_| committed == Committed::Noted) {
             self.settler.completed(position);
@@ -153,7 +155,7 @@ impl ConsumerProcessor {
 
     /// Nothing more has to be stored for it but the checkpoint.
     pub(super) fn settle(&mut self, number: DeliveryNo) {
-        let Some(delivery) = self.deliveries.remove(&number) else { return };
+        let Some(delivery) = self.deliveries.remove(number) else { return };
         if delivery.claim != Claim::Free {
             self.settler.done(number, delivery.event.id);
         }
@@ -181,7 +183,7 @@ impl ConsumerProcessor {
     /// Its executor dropped it, because the runtime it ran on ends. It runs again, should there be another chance.
     fn dropped(&mut self, number: DeliveryNo) {
         self.limits.remove(&number);
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             // The permit went with the work.
             delivery.hold = None;
         }
@@ -191,7 +193,7 @@ impl ConsumerProcessor {
 
     /// It ended without an outcome, and stays open.
     pub(super) fn leave(&mut self, number: DeliveryNo) {
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             delivery.stage = Stage::Left;
             delivery.hold = None;
         }
@@ -210,7 +212,7 @@ impl ConsumerProcessor {
             self.survived(number);
             return self.wait_for_resume(number);
         }
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         let lane = self.lanes[delivery.handler];
         let handler = &self.plan.handlers[delivery.handler];
         let path = match lane {

@@ -173,7 +173,7 @@ impl ConsumerProcessor {
     /// Puts a delivery that has not begun behind what its key is parked for, if it is.
     pub(super) fn queue_behind(&mut self, number: DeliveryNo) {
         let Some(parking) = &self.parking else { return };
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         let Some((key, place)) = parking.key_behind(delivery) else { return };
         delivery.dispatched = false;
         if delivery.stage == Stage::Waiting {
@@ -194,7 +194,7 @@ impl ConsumerProcessor {
             }
             Place::Free | Place::Known => {
                 self.leave_pending(number);
-                self.deliveries.remove(&number);
+                self.deliveries.remove(number);
                 self.suspect_settled(number);
                 self.pass(number, &event);
             }
@@ -209,7 +209,7 @@ impl ConsumerProcessor {
     /// Has it stored in the queue of its key, which settles it.
     fn park(&mut self, number: DeliveryNo, key: &ParkedKey) {
         self.leave_pending(number);
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         delivery.stage = Stage::Parked;
         let (event, now) = (Arc::clone(&delivery.event), self.clock.now());
         let handler = self.plan.handlers[delivery.handler].method.to_owned();
@@ -244,7 +244,7 @@ impl ConsumerProcessor {
         if self.is_skipped(number) {
             return self.settle_skipped(number);
         }
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         let position = delivery.event.position.clone();
         let (is_parked, place) = self.parking.as_ref().map_or((false, Place::Free), |parking| {
             let keys = lock(&parking.keys);
@@ -283,10 +283,10 @@ impl ConsumerProcessor {
             return self.stop_redrive(key);
         }
         let Some(parking) = &self.parking else { return };
-        let behind = |(other, delivery): (&DeliveryNo, &Delivery)| {
+        let behind = |(other, delivery): (DeliveryNo, &Delivery)| {
             let unbegun = delivery.stage == Stage::Waiting && delivery.began.is_none();
-            let waits = *other < REDRIVEN && *other != number && (unbegun || delivery.stage == Stage::Pending);
-            (waits && parking.own_key_of(delivery).as_ref() == Some(key)).then_some(*other)
+            let waits = other < REDRIVEN && other != number && (unbegun || delivery.stage == Stage::Pending);
+            (waits && parking.own_key_of(delivery).as_ref() == Some(key)).then_some(other)
         };
         let behind: BTreeSet<DeliveryNo> = self.deliveries.iter().filter_map(behind).collect();
         behind.into_iter().for_each(|number| self.queue_behind(number));
@@ -294,7 +294,7 @@ impl ConsumerProcessor {
 
     /// One that waits for room in the queue of its key does not any more.
     pub(super) fn leave_behind(&mut self, number: DeliveryNo) {
-        let behind = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::Behind);
+        let behind = self.deliveries.get(number).filter(|delivery| delivery.stage == Stage::Behind);
         let (Some(delivery), Some(parking)) = (behind, &self.parking) else { return };
         let Some(key) = parking.key_of(delivery) else { return };
         self.leave_pending(number);
@@ -303,7 +303,7 @@ impl ConsumerProcessor {
 
     /// Its row, in the queue of its key, is stored.
     pub(super) fn note_parked(&mut self, number: DeliveryNo) {
-        let Some(delivery) = self.deliveries.get(&number) else { return };
+        let Some(delivery) = self.deliveries.get(number) else { return };
         let parked = delivery.stage == Stage::Parked;
         if (parked || delivery.stage == Stage::GivenUp)
             && let Some(parking) = &self.parking
@@ -326,7 +326,7 @@ impl ConsumerProcessor {
             self.dispatch.push_first(free.clone());
         }
         for number in free {
-            let Some(delivery) = self.deliveries.get_mut(&number) else { continue };
+            let Some(delivery) = self.deliveries.get_mut(number) else { continue };
             delivery.dispatched = true;
             delivery.parks = None;
             if in_order {
@@ -372,7 +372,7 @@ impl ConsumerProcessor {
     pub(super) fn note_trying(&mut self, number: DeliveryNo, parks: Option<ParkedKey>) {
         let Some(key) = parks.filter(|_| self.parking.is_some()) else { return };
         self.with_parked(|keys| keys.tries(&key, true));
-        if let Some(delivery) = self.deliveries.get_mut(&number) {
+        if let Some(delivery) = self.deliveries.get_mut(number) {
             delivery.parks = Some(key);
         }
     }
@@ -420,7 +420,7 @@ impl ConsumerProcessor {
 }
 
 fn delivery_stage(processor: &mut ConsumerProcessor, number: DeliveryNo, stage: Stage) {
-    if let Some(delivery) = processor.deliveries.get_mut(&number) {
+    if let Some(delivery) = processor.deliveries.get_mut(number) {
         delivery.stage = stage;
     }
 }

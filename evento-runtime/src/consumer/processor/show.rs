@@ -19,7 +19,7 @@ impl ConsumerProcessor {
             let what = stalls.map_or(Happening::Resumed, |reason| Happening::Stalled { reason: reason.clone() });
             self.events.tell(&self.plan.id, what);
         }
-        let oldest = self.log.oldest().and_then(|number| self.deliveries.get(&number));
+        let oldest = self.log.oldest().and_then(|number| self.deliveries.get(number));
         let oldest_recorded_at = oldest.map(|delivery| delivery.event.recorded_at);
         let exposure = self.exposure();
         let held_by = reason.as_ref().and_then(|reason| self.held_by(reason));
@@ -38,7 +38,7 @@ impl ConsumerProcessor {
             status.oldest_recorded_at = oldest_recorded_at;
             status.watermark_lag = self.log.watermark_lag();
             status.stored_at = Some(self.settler.stored_at());
-            status.in_flight = self.in_flight;
+            status.in_flight = self.calls;
             status.open = self.log.open_len();
             status.exposure = exposure;
             (status.parked_keys, status.parked_events) = self.parking.as_ref().map_or((0, 0), Parking::counts);

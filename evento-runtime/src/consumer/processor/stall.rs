@@ -63,7 +63,7 @@ impl ConsumerProcessor {
         if exposure * 2 < self.plan.settings.window {
             return None;
         }
-        let oldest = self.deliveries.get(&self.log.oldest()?)?;
+        let oldest = self.deliveries.get(self.log.oldest()?)?;
         Some((oldest, oldest.began?))
     }
 
@@ -104,7 +104,7 @@ impl ConsumerProcessor {
                 .deliveries
                 .iter()
                 .find(|(_, delivery)| delivery.event.position == *position)
-                .map(|(number, _)| *number),
+                .map(|(number, _)| number),
             StallReason::ParkedQueueFull { .. } => self.first_without_room().map(|(_, number)| number),
             StallReason::WindowFull
             | StallReason::NoPermit { .. }
@@ -112,7 +112,7 @@ impl ConsumerProcessor {
             | StallReason::InlineBarrier => self.log.oldest(),
             _ => None,
         };
-        let delivery = self.deliveries.get(&number?)?;
+        let delivery = self.deliveries.get(number?)?;
         Some(HeldBy {
             handler: self.callers[delivery.handler].label().to_owned(),
             position: delivery.event.position.clone(),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::delivery::InlineEnd;
@@ -94,15 +93,15 @@ impl ConsumerProcessor {
 
     /// An attempt in the consumer's own loop, once nothing of it has to be claimed.
     pub(super) fn begin_claimed(&mut self, number: DeliveryNo) {
-        if !self.waits_for_claim(number, Instant::now()) && self.claim_first(number, None).is_ok() {
+        if !self.waits_for_claim(number) && self.claim_first(number, None).is_ok() {
             self.begin_inline(number);
         }
     }
 
     /// An attempt in the consumer's own loop.
     pub(super) fn begin_inline(&mut self, number: DeliveryNo) {
-        self.note_begun(number);
-        let Some(delivery) = self.deliveries.get(&number) else { return };
+        self.note_begun(number, Instant::now());
+        let Some(delivery) = self.deliveries.get(number) else { return };
         let caller = Arc::clone(&self.callers[delivery.handler]);
         let (scope, event) = (Arc::clone(&self.scope), Arc::clone(&delivery.event));
         let next = self.next_attempt(number);
@@ -113,6 +112,7 @@ impl ConsumerProcessor {
         } else {
             async move { InlineEnd::One(caller.call(context).await) }.boxed()
         };
+        self.calls += 1;
         self.inline = Some(Inline { number, future });
     }
 
@@ -136,16 +136,16 @@ impl ConsumerProcessor {
         }
     }
 
-    pub(super) fn note_begun(&mut self, number: DeliveryNo) {
-        self.note_running(number);
+    pub(super) fn note_begun(&mut self, number: DeliveryNo, now: Instant) {
+        self.note_running(number, now);
         self.log.start(number);
     }
 
     /// Its handler begins, and the log is to hear of it later.
-    pub(super) fn note_running(&mut self, number: DeliveryNo) {
+    pub(super) fn note_running(&mut self, number: DeliveryNo, now: Instant) {
         self.leave_pending(number);
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
-        delivery.began.get_or_insert_with(Instant::now);
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
+        delivery.began.get_or_insert(now);
         delivery.stage = Stage::Running;
         self.in_flight += 1;
         self.counters.started += 1;
@@ -154,7 +154,7 @@ impl ConsumerProcessor {
     /// It does not count as read ahead any more. The caller gives it another stage.
     pub(super) fn leave_pending(&mut self, number: DeliveryNo) {
         let ahead = |delivery: &&Delivery| matches!(delivery.stage, Stage::Pending | Stage::Behind);
-        if let Some(delivery) = self.deliveries.get(&number).filter(ahead) {
+        if let Some(delivery) = self.deliveries.get(number).filter(ahead) {
             self.pending -= 1;
             self.pending_bytes -= delivery.event.weight();
             self.lingering.went(delivery.handler);
@@ -227,26 +227,24 @@ impl ConsumerProcessor {
         if self.is_skipped(number) {
             return self.settle_skipped(number);
         }
-        if self.waits_for_claim(number, Instant::now()) {
+        if self.waits_for_claim(number) {
             return;
         }
         if let Ok(Some(permit)) = self.claim_first(number, Some(permit))
             && let Err(permit) = self.run_group_on(lane, number, permit)
+            && let Err(permit) = self.run_series_on(lane, number, permit)
         {
             self.run_on(lane, number, permit);
         }
     }
 
     pub(super) fn run_on(&mut self, lane: usize, number: DeliveryNo, permit: Permit) {
-        self.note_begun(number);
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
-        let held = (cover(self.plan.mode, Lane::Executor(lane)) == Cover::Start).then(|| {
-            let (hold, held) = mpsc::channel(1);
-            delivery.hold = Some(hold);
-            held
-        });
-        let first = self.next_attempt(number);
-        let Some(delivery) = self.deliveries.get(&number) else { return };
+        self.note_begun(number, Instant::now());
+        let mut first = self.next_attempt(number);
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
+        if cover(self.plan.mode, Lane::Executor(lane)) == Cover::Start {
+            delivery.hold = Some(first.hold());
+        }
         let job = Job {
             event: Arc::clone(&delivery.event),
             scope: Arc::clone(&self.scope),
@@ -255,13 +253,14 @@ impl ConsumerProcessor {
             reports: Reports::new(number, self.report_to.clone()),
             _running: self.handlers.token(),
         };
-        self.executors[lane].run(permit, job.into_work(held));
+        self.calls += 1;
+        self.executors[lane].run(permit, job.into_work());
     }
 
     /// Its executor has dropped the work that kept the permit: the next attempt asks for one again.
     fn lost_hold(&mut self, number: DeliveryNo) {
         self.limits.remove(&number);
-        let Some(delivery) = self.deliveries.get_mut(&number) else { return };
+        let Some(delivery) = self.deliveries.get_mut(number) else { return };
         delivery.hold = None;
         if let Lane::Executor(lane) = self.lanes[delivery.handler] {
             self.dispatch.make_ready_again(number, lane);
@@ -279,13 +278,18 @@ impl ConsumerProcessor {
                 return self.lose("its time is over");
             }
             self.retries.pop_first();
-            let Some(delivery) = self.deliveries.get(&number) else { continue };
-            match (delivery.hold.clone(), self.lanes[delivery.handler]) {
+            let Some(delivery) = self.deliveries.get_mut(number) else { continue };
+            match (delivery.hold.take(), self.lanes[delivery.handler]) {
                 // The permit is still there: the work itself goes on.
                 (Some(hold), _) => {
-                    let next = self.next_attempt(number);
-                    if hold.try_send(next).is_ok() {
-                        self.note_begun(number);
+                    let mut next = self.next_attempt(number);
+                    let kept = next.hold();
+                    if hold.send(next).is_ok() {
+                        if let Some(delivery) = self.deliveries.get_mut(number) {
+                            delivery.hold = Some(kept);
+                        }
+                        self.calls += 1;
+                        self.note_begun(number, Instant::now());
                     } else {
                         self.lost_hold(number);
                     }

@@ -19,7 +19,7 @@ impl ConsumerProcessor {
         self.admissions.clear();
         self.asked.fill(0);
         self.retries.clear();
-        for delivery in self.deliveries.values_mut().filter(|delivery| delivery.stage == Stage::Waiting) {
+        for (_, delivery) in self.deliveries.iter_mut().filter(|(_, delivery)| delivery.stage == Stage::Waiting) {
             delivery.stage = Stage::Left;
             delivery.hold = None;
         }

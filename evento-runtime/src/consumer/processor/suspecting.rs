@@ -34,14 +34,14 @@ impl ConsumerProcessor {
             }
             Begin::Turn => {
                 self.leave_pending(number);
-                if let Some(delivery) = self.deliveries.get_mut(&number) {
+                if let Some(delivery) = self.deliveries.get_mut(number) {
                     delivery.stage = Stage::Waiting;
                 }
                 Recording::NotItsTurn
             }
             Begin::Never(ends) => {
                 self.leave_pending(number);
-                if let Some(delivery) = self.deliveries.get_mut(&number) {
+                if let Some(delivery) = self.deliveries.get_mut(number) {
                     delivery.retry = RetryPlan::after(ends.saturating_sub(1));
                 }
                 let text = format!("the process ended while this event was being handled, {ends} times in a row");
@@ -83,7 +83,7 @@ impl ConsumerProcessor {
     fn next_turn(&mut self) {
         // One that waits for something else by now asks again when it could begin.
         while let Some(number) = self.suspects.next_turn() {
-            if self.deliveries.get(&number).is_some_and(|delivery| delivery.stage == Stage::Waiting) {
+            if self.deliveries.get(number).is_some_and(|delivery| delivery.stage == Stage::Waiting) {
                 self.retries.insert((Instant::now(), number));
                 return;
             }

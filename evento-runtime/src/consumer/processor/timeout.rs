@@ -24,16 +24,16 @@ pub(super) struct Limit {
 impl ConsumerProcessor {
     /// The attempt that begins; with a limit, if its handler has one.
     pub(super) fn next_attempt(&mut self, number: DeliveryNo) -> Next {
-        let delivery = self.deliveries.get(&number);
+        let delivery = self.deliveries.get(number);
         let attempt = delivery.map_or(1, |delivery| delivery.retry.attempt());
         let timeout = delivery.and_then(|delivery| self.plan.handlers[delivery.handler].timeout);
-        let Some(timeout) = timeout else { return Next { attempt, stop: None, abandon: None } };
+        let Some(timeout) = timeout else { return Next { attempt, stop: None, abandon: None, held: None } };
         let (stop, stopped) = watch::channel(*self.handlers_stop.borrow());
         let (abandon, abandoned) = oneshot::channel();
         let HandlerTimeout { after, abandons } = timeout;
         let (abandon, abandoned) = if abandons { (Some(abandon), Some(abandoned)) } else { (None, None) };
         self.limits.insert(number, Limit { due: later(after), stop, abandon, over: false });
-        Next { attempt, stop: Some(Stop::new(stopped)), abandon: abandoned }
+        Next { attempt, stop: Some(Stop::new(stopped)), abandon: abandoned, held: None }
     }
 
     /// When the next attempt will have taken too long.
@@ -46,7 +46,7 @@ impl ConsumerProcessor {
         for (number, limit) in self.limits.iter_mut().filter(|(_, limit)| !limit.over && limit.due <= now) {
             limit.over = true;
             limit.stop.send_replace(true);
-            let Some(delivery) = self.deliveries.get(number) else { continue };
+            let Some(delivery) = self.deliveries.get(*number) else { continue };
             tracing::warn!(consumer = %self.plan.id, handler = self.callers[delivery.handler].label(),
                 position = %delivery.event.position, abandoned = limit.abandon.is_some(), "handler over time");
             if let Some(abandon) = limit.abandon.take() {
@@ -66,7 +66,7 @@ impl ConsumerProcessor {
     /// The handler that holds the consumer up by taking too long.
     pub(super) fn over_time(&self) -> Option<StallReason> {
         let over = self.limits.iter().filter(|(_, limit)| limit.over).map(|(number, _)| *number).min()?;
-        let delivery = self.deliveries.get(&over).filter(|delivery| delivery.stage == Stage::Running)?;
+        let delivery = self.deliveries.get(over).filter(|delivery| delivery.stage == Stage::Running)?;
         Some(StallReason::HandlerOverTime {
             handler: self.callers[delivery.handler].label().to_owned(),
             position: delivery.event.position.clone(),

@@ -44,7 +44,7 @@ impl ConsumerProcessor {
     pub(super) fn stored(&mut self, mark: Mark, deliveries: Vec<DeliveryNo>) {
         for number in deliveries {
             self.note_parked(number);
-            if let Some(delivery) = self.deliveries.get(&number).filter(|delivery| delivery.stage == Stage::GivenUp) {
+            if let Some(delivery) = self.deliveries.get(number).filter(|delivery| delivery.stage == Stage::GivenUp) {
                 self.counters.dead_lettered += u64::from(number < REDRIVEN);
                 let position = delivery.event.position.clone();
                 let handler = self.callers[delivery.handler].label().to_owned();
@@ -52,7 +52,7 @@ impl ConsumerProcessor {
                 self.plan.dispatch.tell(|telemetry| telemetry.dead_lettered(id, &handler, event));
                 self.events.tell(&self.plan.id, Happening::DeadLetter { position, handler });
             }
-            if let Some(due_at) = self.deliveries.get(&number).and_then(|delivery| delivery.timer) {
+            if let Some(due_at) = self.deliveries.get(number).and_then(|delivery| delivery.timer) {
                 self.timer_stored(due_at);
             }
             self.settle(number);
@@ -102,9 +102,9 @@ impl ConsumerProcessor {
         Some(self.settler.not_before().map_or(at, |instant| at.max(instant)))
     }
 
+    /// Whether nothing moves until its time has come, or something new has.
     fn is_idle(&self) -> bool {
-        self.deliveries.values().all(|delivery| matches!(delivery.stage, Stage::Waiting | Stage::Behind))
-            && self.feed.is_at_head()
+        self.in_flight == 0 && self.feed.is_at_head() && self.is_starved()
     }
 
     /// Whether the end of this ownership has something to store, and be it that it has ended.
