@@ -58,6 +58,8 @@ pub(crate) enum Component {
     Watch,
     /// Within the framework's transaction: `Made` per key; `Closed` in the loop, and emits.
     Book,
+    /// `Made` per key, `Closed` alone in the loop; what is given up parks its key.
+    Stand,
 }
 
 /// Where a handler runs.
@@ -69,8 +71,17 @@ pub(crate) enum Place {
 }
 
 impl Component {
-    pub(crate) const ALL: [Self; 8] =
-        [Self::Sequential, Self::Lanes, Self::Free, Self::Fast, Self::Mixed, Self::Story, Self::Watch, Self::Book];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Sequential,
+        Self::Lanes,
+        Self::Free,
+        Self::Fast,
+        Self::Mixed,
+        Self::Story,
+        Self::Watch,
+        Self::Book,
+        Self::Stand,
+    ];
 
     pub(crate) fn name(self) -> String {
         format!("{self:?}")
@@ -83,9 +94,9 @@ impl Component {
     /// Where it handles events of a name, if it does.
     pub(crate) fn place(self, name: &str) -> Option<Place> {
         match (self, name) {
-            (Self::Sequential, "Made") | (Self::Mixed | Self::Book, "Closed") => Some(Place::Loop),
+            (Self::Sequential, "Made") | (Self::Mixed | Self::Book | Self::Stand, "Closed") => Some(Place::Loop),
             (Self::Story, "Made" | "Closed" | "Due") => Some(Place::Loop),
-            (Self::Lanes | Self::Fast | Self::Mixed | Self::Book, "Made") => Some(Place::Lanes),
+            (Self::Lanes | Self::Fast | Self::Mixed | Self::Book | Self::Stand, "Made") => Some(Place::Lanes),
             (Self::Free | Self::Watch, "Made" | "Closed") => Some(Place::Pool),
             _ => None,
         }
@@ -113,6 +124,11 @@ impl Component {
     /// Whether a saga wants to hear later of an event.
     pub(crate) fn schedules(n: u64) -> bool {
         n < DUE && n.is_multiple_of(4)
+    }
+
+    /// Whether the events of a key wait for one that was given up.
+    pub(crate) fn parks(self) -> bool {
+        self == Self::Stand
     }
 
     pub(crate) fn is_on_start(self) -> bool {
@@ -293,5 +309,20 @@ impl Book {
         tx.push(event.n.to_string());
         outbox.emit(Echo { n: event.n, of: Component::Book.name() });
         self.0.handle(Called { component: Component::Book, n: event.n, at, attempt, stop }).await
+    }
+}
+
+pub(crate) struct Stand(pub(crate) Arc<Instance>);
+
+#[projector(version = 1, dead_letter = "park")]
+impl Stand {
+    #[event_handler(executor = "lanes", retry = 1, retry_delay = "50ms", max_delay = "400ms")]
+    async fn made(&self, event: Made, at: Position, attempt: Attempt, stop: Stop) -> Result<Flow, BoxError> {
+        self.0.handle(Called { component: Component::Stand, n: event.n, at, attempt, stop }).await
+    }
+
+    #[event_handler(retry = 1, retry_delay = "50ms", max_delay = "400ms")]
+    async fn closed(&self, event: Closed, at: Position, attempt: Attempt, stop: Stop) -> Result<Flow, BoxError> {
+        self.0.handle(Called { component: Component::Stand, n: event.n, at, attempt, stop }).await
     }
 }

@@ -14,7 +14,7 @@ use evento_runtime::{Bundle, CheckpointMode, Expected, NewEvent, Position, Runni
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::consumers::{Book, Closed, Component, Fast, Free, Lanes, Made, Mixed, Sequential, Story, Watch};
+use crate::consumers::{Book, Closed, Component, Fast, Free, Lanes, Made, Mixed, Sequential, Stand, Story, Watch};
 use crate::fate::Shape;
 use crate::history::{CAPACITY, number};
 use crate::instance::Instance;
@@ -181,6 +181,7 @@ impl Driver {
             .checkpoint_interval(shape.checkpoint_interval)
             .page(shape.page)
             .look_ahead(shape.look_ahead)
+            .parked_queue(shape.parked_queue)
             .component(Sequential(Arc::clone(&instance)))
             .component(Lanes(Arc::clone(&instance)))
             .component(Free(Arc::clone(&instance)))
@@ -189,6 +190,7 @@ impl Driver {
             .component(Story(Arc::clone(&instance)))
             .component(Watch(Arc::clone(&instance)))
             .component(Book(Arc::clone(&instance)))
+            .component(Stand(Arc::clone(&instance)))
             .claim_expiry(Duration::from_secs(5))
             .build()
             .unwrap();
@@ -328,7 +330,11 @@ impl Driver {
     }
 
     async fn redrive(&self) {
-        let component = self.component();
+        let mut component = self.component();
+        if self.chance(3) == 0 {
+            component = Component::Stand;
+            self.world.heal_to(self.chance(self.next_event));
+        }
         let id = World::consumer(component);
         let marked = self.world.truth.stores.dead_letters.request(&id, &LetterFilter::all()).await.unwrap();
         self.world.history().tell(|| format!("{marked} dead letters of {component:?} are to be tried again"));
@@ -363,7 +369,12 @@ impl Driver {
             self.live();
             // An operator's wish may have been on its way for a while.
             for component in Component::ALL {
-                self.world.truth.stores.state.set_enabled(&World::consumer(component), true).await.unwrap();
+                let id = World::consumer(component);
+                self.world.truth.stores.state.set_enabled(&id, true).await.unwrap();
+                // Neither does an attempt count that was told to stop.
+                if component.parks() {
+                    self.world.truth.stores.dead_letters.request(&id, &LetterFilter::all()).await.unwrap();
+                }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -387,6 +398,11 @@ impl Driver {
             if number(stored.watermark.as_ref()) < head || !stored.open.is_empty() || !asked.is_empty() {
                 let reasons = self.reasons(component);
                 return Some(("G17", format!("{component:?} stands at {stored:?} of {head}: {reasons}")));
+            }
+            let parked = self.world.truth.stores.dead_letters.parked(&id).await.unwrap();
+            if let Some(row) = parked.first() {
+                let (parked, reasons) = (parked.len(), self.reasons(component));
+                return Some(("G12", format!("{parked} events are parked, the first is {}: {reasons}", row.position)));
             }
         }
         let timers = self.world.truth.stores.sagas.timers(&World::consumer(Component::Story), 1).await.unwrap();

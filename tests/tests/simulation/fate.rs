@@ -15,6 +15,8 @@ pub(crate) struct Shape {
     pub(crate) checkpoint_interval: Duration,
     pub(crate) page: usize,
     pub(crate) look_ahead: usize,
+    /// How many events of a key are parked before the rest of them holds up what is read.
+    pub(crate) parked_queue: usize,
     pub(crate) keys: u64,
     pub(crate) steps: usize,
     /// How many of a thousand calls fail, and are slow.
@@ -44,6 +46,7 @@ impl Shape {
             slow: rate(&mut rng) / 2,
             failing_call: rng.bool().then(|| rng.u64(0..600)),
             troubled: *rng.choice(&[0_u64, 20, 60]).unwrap(),
+            parked_queue: *rng.choice(&[2_usize, 5, 100]).unwrap(),
         }
     }
 

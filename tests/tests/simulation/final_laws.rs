@@ -22,7 +22,8 @@ impl History {
             // By the ownership that had begun them.
             let mut lost: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
             for (at, fact) in &consumer.facts {
-                if *at <= consumer.passed_to || (fact.letter && (!fact.resolved || fact.succeeded)) {
+                let given_up = fact.letter && (!fact.resolved || fact.succeeded);
+                if *at <= consumer.passed_to || (given_up && !component.parks()) {
                     continue;
                 }
                 if *component == Component::Story && fact.succeeded && !self.sagas.has_applied(fact.n) && !fact.may_pass

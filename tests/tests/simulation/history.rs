@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evento_runtime::event::{EventId, StoredEvent};
-use evento_runtime::store::{Checkpoint, Settlement};
+use evento_runtime::store::{Checkpoint, LetterKind, Settlement};
 use tokio::time::Instant;
 
 use crate::claims::Claims;
@@ -29,6 +29,8 @@ pub(crate) struct Fact {
     /// It may be settled without a call.
     pub(crate) may_pass: bool,
     pub(crate) succeeded: bool,
+    /// An attempt has failed: it may have been given up.
+    pub(crate) failed: bool,
     /// Its dead letter was stored at some time.
     pub(crate) letter: bool,
     pub(crate) resolved: bool,
@@ -45,11 +47,21 @@ impl Fact {
         self.may_pass || self.letter || (self.succeeded && (!self.emits || self.emitted > 0))
     }
 
+    /// It was handled, also after it was given up.
+    fn is_handled(&self) -> bool {
+        if self.letter { self.resolved } else { self.is_settled() }
+    }
+
+    /// Whether they have the same key, which has an order.
+    fn shares_key(&self, other: &Self) -> bool {
+        self.key.is_some() && self.key == other.key
+    }
+
     /// Whether a later event may not begin before this one is settled.
     fn blocks(&self, later: &Self) -> bool {
         match (self.place, later.place) {
             (Place::Loop, _) | (_, Place::Loop) => true,
-            (Place::Lanes, Place::Lanes) => self.key.is_some() && self.key == later.key,
+            (Place::Lanes, Place::Lanes) => self.shares_key(later),
             _ => false,
         }
     }
@@ -174,6 +186,7 @@ impl History {
                 may_pass: component.may_pass(&event.name, order),
                 key: event.key.as_deref().map(str::to_owned),
                 succeeded: false,
+                failed: false,
                 letter: false,
                 resolved: false,
                 emits: component.emits(&event.name, n),
@@ -290,7 +303,9 @@ impl History {
                 let started = component.is_on_start() && other.last_epoch.is_some_and(|epoch| lost.contains(&epoch));
                 // Within one transaction what has succeeded before it is as good as settled.
                 let passed = component.is_transacted() && own.passed.contains(earlier);
-                other.blocks(fact) && !other.is_settled() && **earlier > *passed_to && !started && !passed
+                // It queues behind another, and is no barrier then.
+                let parked = component.parks() && !other.shares_key(fact) && stands(facts, **earlier, other);
+                other.blocks(fact) && !other.is_settled() && **earlier > *passed_to && !started && !passed && !parked
             };
             if let Some((earlier, _)) = facts.range(..at).find(is_open) {
                 wrong.push(("G4", format!("{component:?} begins {at} before {earlier} is settled")));
@@ -312,8 +327,26 @@ impl History {
         {
             wrong.push(("G19", format!("{unclaimed}: {at}")));
         }
+        if component.parks() && is_current {
+            let stands = |(earlier, other): &(&u64, &Fact)| {
+                other.shares_key(fact) && !other.is_handled() && (**earlier > *passed_to || other.letter)
+            };
+            if let Some((earlier, _)) = facts.range(..at).find(stands) {
+                wrong.push(("G4", format!("{component:?} begins {at} before {earlier} of its key is handled")));
+            }
+            let mut begun = own.begun.range(at + 1..).chain(own.tried.range(at + 1..));
+            if let Some(later) = begun.find(|later| fact.shares_key(&facts[later])) {
+                wrong.push(("G4", format!("{component:?} begins {at} after {later} of its key, in one ownership")));
+            }
+            if redriven && own.done.contains(&at) {
+                wrong.push(("G12", format!("{component:?} tries {at} again, which was handled under this ownership")));
+            }
+        }
         own.running.insert(at);
         own.passed.remove(&at);
+        if redriven {
+            own.tried.insert(at);
+        }
         if !redriven {
             own.begun.insert(at);
             let exposed = own.begun.iter().filter(|at| !covers(stored, **at)).count();
@@ -345,6 +378,7 @@ impl History {
         let consumer = self.consumer(component);
         let Some(fact) = consumer.facts.get_mut(&at) else { return };
         fact.succeeded |= success && !component.is_transacted();
+        fact.failed |= !success;
         let place = fact.place;
         if let Some(own) = consumer.ownerships.get_mut(&epoch) {
             own.running.remove(&at);
@@ -425,6 +459,9 @@ impl History {
         let letters: Vec<u64> =
             settlement.dead_letters.iter().filter_map(|letter| letter.event.position.as_u64()).collect();
         self.figures.letters += letters.len() as u64;
+        self.figures.resolved += resolved.len() as u64;
+        let parked = settlement.dead_letters.iter().filter(|letter| letter.kind == LetterKind::Parked);
+        self.figures.parked += parked.count() as u64;
         let consumer = self.consumer(component);
         let last = consumer.settled_epoch;
         consumer.settled_epoch = last.max(epoch);
@@ -470,6 +507,11 @@ impl History {
             self.blame("G1", || format!("the checkpoint of {component:?} passes {at}, which is not settled"));
         }
     }
+}
+
+/// Whether an event may queue behind one of its key that was given up.
+fn stands(facts: &BTreeMap<u64, Fact>, at: u64, fact: &Fact) -> bool {
+    facts.range(..at).any(|(_, other)| other.shares_key(fact) && (other.letter || other.failed) && !other.is_handled())
 }
 
 /// A position as a number; 0 before the first.

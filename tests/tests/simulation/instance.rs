@@ -111,6 +111,7 @@ impl Instance {
         let result: Result<Flow, BoxError> = match ends {
             // What could not be handled is mended together with everything else.
             _ if !self.world.is_troubled() && !told => Ok(Flow::Continue),
+            _ if called.component.parks() && self.world.is_healed(called.n) && !told => Ok(Flow::Continue),
             Ends::Failing { times } if attempt <= times => Err("it failed".into()),
             Ends::Transient { times } if attempt <= times => Err(HandlerError::transient("not there").into()),
             Ends::RetryAfter { times } if attempt <= times => Ok(Flow::RetryAfter(Duration::from_millis(120))),

@@ -23,6 +23,8 @@ pub(crate) struct Ownership {
     pub(crate) believed_until: Option<Instant>,
     /// Positions whose handler has begun, redriven ones left out.
     pub(crate) begun: BTreeSet<u64>,
+    /// Positions of dead letters whose handler has begun.
+    pub(crate) tried: BTreeSet<u64>,
     /// Positions whose handler has succeeded.
     pub(crate) done: BTreeSet<u64>,
     /// Positions whose handler has succeeded in a transaction that may be open.
@@ -40,6 +42,7 @@ impl Ownership {
             standing: Standing::Held,
             believed_until: None,
             begun: BTreeSet::new(),
+            tried: BTreeSet::new(),
             done: BTreeSet::new(),
             passed: BTreeSet::new(),
             running: BTreeSet::new(),

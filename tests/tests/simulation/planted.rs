@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use evento_runtime::async_trait;
 use evento_runtime::executor::{Admission, ConsumerExecutor, ExecutorStats, Permit, Work};
-use evento_runtime::store::{Checkpoint, Settlement};
+use evento_runtime::store::{Checkpoint, LetterKind, Settlement};
 
 use crate::instance::Instance;
 
@@ -34,6 +34,12 @@ pub(crate) enum Plant {
     RetryLast,
     /// A claim of somebody who is gone never expires.
     ClaimForEver,
+    /// What is parked is forgotten with the process.
+    ForgottenQueue,
+    /// Of a parked key the newest event is tried first.
+    NewestFirst,
+    /// What queues behind an event that was given up is settled, and not kept.
+    DroppedRow,
 }
 
 impl Plant {
@@ -48,8 +54,11 @@ impl Plant {
         Self::ClaimForEver,
     ];
 
+    /// Those of parked keys, counted on their own.
+    pub(crate) const OF_PARKING: [Self; 3] = [Self::ForgottenQueue, Self::NewestFirst, Self::DroppedRow];
+
     pub(crate) fn named(name: &str) -> Self {
-        let plant = Self::ALL.into_iter().find(|plant| format!("{plant:?}") == name);
+        let plant = Self::ALL.into_iter().chain(Self::OF_PARKING).find(|plant| format!("{plant:?}") == name);
         plant.unwrap_or_else(|| panic!("no such plant: {name}"))
     }
 
@@ -71,6 +80,10 @@ impl Plant {
                 late.dead_letters = std::mem::take(&mut settlement.dead_letters);
                 late.emitted = std::mem::take(&mut settlement.emitted);
                 (settlement, Some(late))
+            }
+            Self::DroppedRow => {
+                settlement.dead_letters.retain(|letter| letter.kind != LetterKind::Parked);
+                (settlement, None)
             }
             _ => (settlement, None),
         }

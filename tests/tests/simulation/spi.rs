@@ -310,7 +310,11 @@ impl DeadEventQueue for Spi {
     }
 
     async fn requested(&self, consumer: &ConsumerId, limit: usize) -> Result<Vec<StoredDeadLetter>, StoreError> {
-        self.call("requested", self.0.store.stores.dead_letters.requested(consumer, limit)).await
+        let mut letters = self.call("requested", self.0.store.stores.dead_letters.requested(consumer, limit)).await?;
+        if self.0.world.plant == Some(Plant::NewestFirst) {
+            letters.reverse();
+        }
+        Ok(letters)
     }
 
     async fn wanted(&self, bundle: &str) -> Result<Vec<ConsumerId>, StoreError> {
@@ -326,7 +330,11 @@ impl DeadEventQueue for Spi {
     }
 
     async fn parked(&self, consumer: &ConsumerId) -> Result<Vec<ParkedRow>, StoreError> {
-        self.call("parked", self.0.store.stores.dead_letters.parked(consumer)).await
+        let mut rows = self.call("parked", self.0.store.stores.dead_letters.parked(consumer)).await?;
+        if self.0.world.plant == Some(Plant::ForgottenQueue) {
+            rows.clear();
+        }
+        Ok(rows)
     }
 
     async fn count(&self, consumer: &ConsumerId) -> Result<u64, StoreError> {

@@ -37,6 +37,8 @@ pub(crate) struct World {
     calls: AtomicU64,
     /// Who is told of new events: a channel each, since listeners of one are woken in any order.
     hints: Mutex<Vec<watch::Sender<u64>>>,
+    /// Up to which event what parks a key is healed.
+    healed_to: AtomicU64,
     /// Whether anything still fails.
     trouble: AtomicBool,
     /// What the wall clock is off by, in microseconds.
@@ -87,6 +89,7 @@ impl World {
             plant,
             calls: AtomicU64::new(0),
             hints: Mutex::default(),
+            healed_to: AtomicU64::new(0),
             trouble: AtomicBool::new(true),
             skew: AtomicI64::new(0),
             began,
@@ -107,6 +110,15 @@ impl World {
 
     pub(crate) fn heal(&self) {
         self.trouble.store(false, Ordering::Relaxed);
+    }
+
+    /// Whatever makes a key stand is mended up to an event.
+    pub(crate) fn heal_to(&self, n: u64) {
+        self.healed_to.fetch_max(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_healed(&self, n: u64) -> bool {
+        n <= self.healed_to.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_wall_clock(&self, skew: i64) {
@@ -203,6 +215,9 @@ pub(crate) struct Figures {
     pub(crate) handled: u64,
     pub(crate) again: u64,
     pub(crate) letters: u64,
+    /// Letters that were parked behind another, and those that were handled after all.
+    pub(crate) parked: u64,
+    pub(crate) resolved: u64,
     pub(crate) faults: u64,
     pub(crate) crashes: u64,
     pub(crate) ownerships: u64,
@@ -216,6 +231,8 @@ impl Figures {
         self.handled += other.handled;
         self.again += other.again;
         self.letters += other.letters;
+        self.parked += other.parked;
+        self.resolved += other.resolved;
         self.faults += other.faults;
         self.crashes += other.crashes;
         self.ownerships += other.ownerships;
@@ -228,12 +245,14 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} events, {} attempts ({} in a later ownership), {} dead letters, {} faults, {} crashes, \
+            "{} events, {} attempts ({} in a later ownership), {} dead letters ({} parked behind others, {} handled after all), {} faults, {} crashes, \
              {} ownerships of which {} were lost, {} events passed on-start",
             self.events,
             self.handled,
             self.again,
             self.letters,
+            self.parked,
+            self.resolved,
             self.faults,
             self.crashes,
             self.ownerships,
