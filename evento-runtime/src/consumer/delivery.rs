@@ -78,7 +78,7 @@ impl DeliveryLog {
 
     /// Takes the next event in. `None`: it is not after what was read already, so it is in here.
     pub fn push(&mut self, position: &Position, cover: Cover) -> Option<DeliveryNo> {
-        if self.read_to.as_ref().is_some_and(|read_to| position <= read_to) {
+        if self.has_read(position) {
             return None;
         }
         self.unread.remove(position);
@@ -182,6 +182,12 @@ impl DeliveryLog {
     #[must_use]
     pub const fn read_to(&self) -> Option<&Position> {
         self.read_to.as_ref()
+    }
+
+    /// Whether reading has come to a position, or past it.
+    #[must_use]
+    pub fn has_read(&self, position: &Position) -> bool {
+        self.read_to.as_ref().is_some_and(|read_to| position <= read_to)
     }
 
     /// The oldest delivery that is not settled.

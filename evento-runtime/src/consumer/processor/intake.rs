@@ -47,6 +47,7 @@ impl ConsumerProcessor {
                 let events = batch.events.len();
                 self.plan.dispatch.tell(|telemetry| telemetry.page_read(&self.plan.id, events));
                 self.take_in(batch, &claims);
+                self.redrive_next();
                 if self.transient_streak > 0 {
                     self.feed.not_before(Instant::now() + STREAK.backoff(self.transient_streak, fastrand::f64()));
                 }

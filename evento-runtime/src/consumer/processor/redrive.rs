@@ -77,10 +77,13 @@ impl ConsumerProcessor {
         }
     }
 
-    /// Begins as many as may be open; of a parked key one at a time.
-    fn redrive_next(&mut self) {
+    /// Begins as many as may be open; of a parked key one at a time. A letter whose event is still to be read waits
+    /// until it was: its row tells that reading that the event has its end. So it is where a row was stored and the
+    /// checkpoint that passes it was not.
+    pub(super) fn redrive_next(&mut self) {
         while self.redriven < AT_ONCE && self.is_owner() {
-            let Some(index) = self.backlog.iter().position(|stored| !self.is_tried(&stored.letter)) else { return };
+            let may_go = |letter: &DeadLetter| self.log.has_read(&letter.event.position) && !self.is_tried(letter);
+            let Some(index) = self.backlog.iter().position(|stored| may_go(&stored.letter)) else { return };
             let Some(letter) = self.backlog.remove(index) else { return };
             self.redrive(letter);
         }
