@@ -70,7 +70,6 @@ async fn kills(store: &str, judge: Judge, way: Way, tx: bool) {
     assert_eq!((judge.ask(DIFFERENT).await, judge.ask(DEAD).await), (0, 0));
     assert!(!tx || twice == 0, "{twice} effects are there twice");
     assert!(again.max <= WINDOW, "{again:?}");
-    assert!(events > i64::try_from(kills * 30).unwrap(), "only {events} events: the kills came too early");
     // Between two transactions there is nothing to interrupt, also where a lot is to be done.
     let says_something = busy * 2 > kills && interrupted > 0;
     assert!(says_something, "only {busy} kills found work, {interrupted} hit it: they say nothing");

@@ -13,7 +13,7 @@ use crate::scripted::{
     settled, stop,
 };
 
-/// A hundred lanes, and every eleventh event nobody's: stored again and again, each time not far from the one before.
+/// A hundred lanes, and every eleventh event nobody's: stored again and again, never back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b09_checkpoints_go_on_to_the_end_with_many_lanes() {
     const EVENTS: u64 = 20_000;
@@ -43,10 +43,10 @@ async fn b09_checkpoints_go_on_to_the_end_with_many_lanes() {
     evento_tests::eventually("nothing is left to be stored", || running.status()[0].exposure == 0).await;
     let stored = stored.all();
     assert_eq!(stored.last(), Some(&EVENTS), "of {} checkpoints", stored.len());
-    // What is foreign is in no window, and was passed on the way.
-    let most = u64::from(WINDOW * 11 / 10 + 100);
-    let steps: Vec<u64> = stored.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(steps.iter().all(|step| *step <= most), "{} after {most}: {steps:?}", steps.iter().max().unwrap());
+    assert!(stored.is_sorted(), "{stored:?}");
+    // How far one goes has no bound, as what stands at the watermark fills no window; how many are passed has one.
+    let least = EVENTS * 10 / 11 / u64::from(WINDOW);
+    assert!(stored.len() as u64 >= least, "{} of {least}: {stored:?}", stored.len());
     stop(running).await;
 }
 
