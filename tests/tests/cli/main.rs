@@ -7,5 +7,6 @@ mod faults;
 mod hostile;
 mod letters;
 mod own;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 mod servers;
 mod shop;

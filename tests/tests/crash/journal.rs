@@ -27,16 +27,16 @@ impl Journal {
         Self(begun)
     }
 
-    /// Over `kills`, each followed by a run.
+    /// Over `kills`: how much of what had begun when one hit began again later. What a kill left to be repeated may wait
+    /// beyond the next one, as what is suspicious begins one by one: it is counted where it began last.
     pub(crate) fn again(&self, kills: usize) -> Again {
-        let mut known = BTreeSet::new();
+        let began = |run: usize| self.0.get(&run).cloned().unwrap_or_default();
+        let mut later = began(kills);
         let mut again = Vec::new();
-        for run in 0..=kills {
-            let begun = self.0.get(&run).cloned().unwrap_or_default();
-            if run > 0 {
-                again.push(begun.intersection(&known).count());
-            }
-            known.extend(begun);
+        for run in (0..kills).rev() {
+            let begun = began(run);
+            again.push(begun.intersection(&later).count());
+            later.extend(begun);
         }
         again.sort_unstable();
         let all: usize = again.iter().sum();

@@ -28,6 +28,7 @@ mod held;
 mod idle;
 #[cfg(feature = "postgres")]
 mod joined;
+#[cfg(feature = "postgres")]
 mod letters;
 #[cfg(feature = "mysql")]
 mod mariadb;

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 /// See `tests/crash/child.rs`, which sets them.
 pub(crate) struct Settings {
@@ -12,7 +11,8 @@ pub(crate) struct Settings {
     pub(crate) db: String,
     /// On PostgreSQL: the schema.
     pub(crate) schema: Option<String>,
-    pub(crate) lease: Duration,
+    #[cfg(feature = "postgres")]
+    pub(crate) lease: std::time::Duration,
     /// Kind and size of the executor.
     pub(crate) executor: Option<(String, usize)>,
     pub(crate) on_start: bool,
@@ -82,7 +82,8 @@ impl Settings {
             components: std::env::args().nth(1).unwrap(),
             db: text("DB").unwrap(),
             schema: text("SCHEMA"),
-            lease: Duration::from_millis(setting("LEASE").unwrap_or(10_000)),
+            #[cfg(feature = "postgres")]
+            lease: std::time::Duration::from_millis(setting("LEASE").unwrap_or(10_000)),
             executor: pair("EXECUTOR", ':'),
             on_start: setting("ON_START").unwrap_or_default(),
             window: setting("WINDOW").unwrap_or(1_024),
