@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnection;
 use super::config::Postgres;
 use super::errors::failed;
 use super::server::PostgresServer;
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::store::sql::server::{Server as _, ServerTransaction, Transacting};
 use crate::store::{Database, Lease, OpenTransaction, Settlement};
 
@@ -76,6 +76,12 @@ impl Transacting for PostgresServer {
     /// By a setting that ends with the transaction.
     async fn is_marked(&self, connection: &mut PgConnection) -> Result<bool, StoreError> {
         let ask = "SELECT coalesce(current_setting('evento.transaction', true), '') = 'open'";
-        self.session(connection).fetch(ask, &[]).await?.first().map_or(Ok(false), |row| row.flag(0))
+        match self.session(connection).fetch(ask, &[]).await {
+            Ok(rows) => rows.first().map_or(Ok(false), |row| row.flag(0)),
+            // Through a pooler, what was parsed is gone where it was to run: so is the transaction that would have kept
+            // both on one connection.
+            Err(error) if error.kind() == StoreErrorKind::Config => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -24,18 +24,24 @@ use crate::store::{
     Settlement, StoredDeadLetter,
 };
 
+/// How often an operator gives way before that is told.
+const GIVES_WAY: usize = 9;
+
 /// A handle that engines use.
 pub(super) struct Spi<S: Server>(pub(super) Arc<Inner<S>>);
 
 /// An operator changes many letters at once while their consumer settles some, and takes the rows in another order: whom
-/// the server ends for it had changed nothing, and begins again.
+/// the server ends for it had changed nothing, and begins again a moment later, of no fixed length so that two of them do
+/// not meet for ever.
 async fn giving_way<T, F>(work: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    for _ in 0..2 {
+    for _ in 0..GIVES_WAY {
         match work().await {
-            Err(error) if error.kind() == StoreErrorKind::Busy => {}
+            Err(error) if error.kind() == StoreErrorKind::Busy => {
+                tokio::time::sleep(Duration::from_millis(fastrand::u64(5..50))).await;
+            }
             result => return result,
         }
     }
