@@ -4,7 +4,6 @@
 
 pub mod fixture;
 pub mod ledger;
-pub mod operated;
 pub mod servers;
 
 use std::io::Write as _;

@@ -6,7 +6,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use evento_runtime::cli::{self, Operations};
 use evento_runtime::store::{Memory, Sqlite};
-use evento_tests::operated::{Healed, bundle};
+
+use crate::operated::{Healed, bundle};
+
+#[path = "../../tests/cli/operated.rs"]
+mod operated;
 
 #[derive(Parser)]
 struct Arguments {

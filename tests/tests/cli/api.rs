@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
+use crate::operated::Healed;
 use evento_runtime::Running;
 use evento_runtime::admin::{self, Access};
 use evento_runtime::store::MemoryStore;
-use evento_tests::operated::Healed;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

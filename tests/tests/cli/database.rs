@@ -1,8 +1,8 @@
 //! Straight at a database that instances run on.
 
+use crate::operated::Healed;
 use evento_runtime::{Running, StallReason};
 use evento_tests::eventually;
-use evento_tests::operated::Healed;
 
 use crate::shop::{File, append, paid, placed, settled, started, stop};
 

@@ -3,9 +3,9 @@
 use std::io::Read as _;
 use std::process::Stdio;
 
+use crate::operated::Healed;
 use evento_runtime::StoreErrorKind;
 use evento_runtime::store::Sqlite;
-use evento_tests::operated::Healed;
 
 use crate::shop::{Cli, File, append, placed, settled, started, stop};
 

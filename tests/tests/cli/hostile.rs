@@ -1,6 +1,6 @@
 //! Stored text that a terminal would obey.
 
-use evento_tests::operated::Healed;
+use crate::operated::Healed;
 
 use crate::shop::{File, append, placed, settled, started, stop};
 

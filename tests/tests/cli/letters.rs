@@ -1,6 +1,6 @@
 //! Dead letters, straight at the database.
 
-use evento_tests::operated::Healed;
+use crate::operated::Healed;
 
 use crate::shop::{File, append, paid, placed, settled, started, stop};
 

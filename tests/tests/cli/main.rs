@@ -6,6 +6,7 @@ mod database;
 mod faults;
 mod hostile;
 mod letters;
+mod operated;
 mod own;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod servers;

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use evento_tests::operated::Healed;
+use crate::operated::Healed;
 
 use crate::shop::{Cli, File, append, paid, settled, started, stop};
 

@@ -1,8 +1,8 @@
 //! The same on servers, where there are some.
 
+use crate::operated::Healed;
 use evento_runtime::store::StoreConfig;
 use evento_tests::eventually;
-use evento_tests::operated::Healed;
 
 use crate::shop::{Cli, append, placed, settled, started, stop};
 

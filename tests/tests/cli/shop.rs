@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::operated::{Healed, Paid, Placed, bundle};
 use evento_runtime::store::{Sqlite, StoreConfig};
 use evento_runtime::{Expected, NewEvent, Position, Running};
 use evento_tests::eventually;
-use evento_tests::operated::{Healed, Paid, Placed, bundle};
 use serde_json::Value;
 use tempfile::TempDir;
 
