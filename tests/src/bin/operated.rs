@@ -1,4 +1,5 @@
 //! An application with arguments of its own beside the commands.
+#![allow(clippy::unwrap_used, reason = "a test program")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 
 /// Whether handlers can do today what they could not yesterday.
 #[derive(Clone, Default)]
-pub struct Healed(Arc<AtomicBool>);
+pub(crate) struct Healed(Arc<AtomicBool>);
 
 impl Healed {
     /// From now on they can.
-    pub fn heal(&self) {
+    #[allow(dead_code, reason = "the program of the tests never does")]
+    pub(crate) fn heal(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
@@ -23,26 +24,26 @@ impl Healed {
 /// An order that is `bad`, or not.
 #[derive(Event, Serialize, Deserialize)]
 #[event(key = order)]
-pub struct Placed {
+pub(crate) struct Placed {
     /// Also the text of the error.
-    pub order: String,
+    pub(crate) order: String,
     /// Whether it fails.
-    pub bad: bool,
+    pub(crate) bad: bool,
 }
 
 /// A card that nobody is to see.
 #[derive(Event, Serialize, Deserialize)]
-pub struct Paid {
+pub(crate) struct Paid {
     /// Which order.
-    pub order: u64,
+    pub(crate) order: u64,
     /// Its number.
     #[event(sensitive)]
-    pub card: u64,
+    pub(crate) card: u64,
 }
 
 /// Handles orders beside its loop.
 #[derive(Default)]
-pub struct View;
+pub(crate) struct View;
 
 #[projector(version = 1)]
 impl View {
@@ -57,7 +58,7 @@ impl View {
 
 /// Handles everything in order.
 #[derive(Default)]
-pub struct Count;
+pub(crate) struct Count;
 
 #[projector(version = 2)]
 impl Count {
@@ -67,7 +68,7 @@ impl Count {
 
 /// Gives everything up.
 #[derive(Default)]
-pub struct Payments;
+pub(crate) struct Payments;
 
 #[projector(version = 1)]
 impl Payments {
@@ -81,7 +82,7 @@ impl Payments {
 ///
 /// # Panics
 /// It does not launch.
-pub fn bundle(store: impl StoreConfig, healed: &Healed) -> Bundle {
+pub(crate) fn bundle(store: impl StoreConfig, healed: &Healed) -> Bundle {
     Bundle::builder("orders")
         .instance("shop-1")
         .register::<View>()
