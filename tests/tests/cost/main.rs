@@ -5,5 +5,6 @@
 
 mod allocations;
 mod statements;
+mod streams;
 mod traced;
 mod waiting;

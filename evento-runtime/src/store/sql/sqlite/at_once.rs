@@ -18,6 +18,17 @@ pub(super) fn at_once(events: usize) -> Option<&'static str> {
     Some(made.get_or_init(|| text(events)))
 }
 
+/// The version of a stream before. Of its highest entry in the index, and of no other: a plain `max` beside a condition
+/// would read them all.
+macro_rules! version {
+    ($context:expr, $key:expr) => {
+        format_args!(
+            "coalesce((SELECT version FROM evento_event WHERE context = ?{} AND key = ?{} ORDER BY version DESC LIMIT 1), 0)",
+            $context, $key
+        )
+    };
+}
+
 /// The rows are computed before any of them is written: each sees the versions of before. A version that is not expected
 /// is null, which the table refuses for an event with a key.
 fn text(events: usize) -> String {
@@ -25,22 +36,26 @@ fn text(events: usize) -> String {
         "INSERT INTO evento_event (id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
          VALUES ",
     );
+    // Writing into a text does not fail.
     for event in 0..events {
         let at = |value: usize| BEFORE + EACH * event + value;
         let (id, name, context, key, nth) = (at(1), at(2), at(3), at(4), at(5));
         let (slice, content_type, metadata, payload) = (at(6), at(7), at(8), at(9));
-        let comma = if event == 0 { "" } else { "," };
-        let if_expected = if event == 0 { " WHERE ?1 IS NULL OR ?1 = version" } else { "" };
-        // Writing into a text does not fail.
-        let _ = write!(
-            sql,
-            "{comma}(?{id},?{name},?{context},?{key},(SELECT version + ?{nth} FROM (SELECT coalesce(max(version), 0) AS \
-             version FROM evento_event WHERE context = ?{context} AND key = ?{key}){if_expected}),?{slice},?2,\
-             ?{content_type},?{metadata},?{payload})"
-        );
+        let _ = write!(sql, "{}(?{id},?{name},?{context},?{key},", if event == 0 { "" } else { "," });
+        let version = version!(context, key);
+        let _ = match event {
+            0 => write!(sql, "CASE WHEN ?1 IS NULL OR ?1 = {version} THEN {version} + ?{nth} END"),
+            _ => write!(sql, "{version} + ?{nth}"),
+        };
+        let _ = write!(sql, ",?{slice},?2,?{content_type},?{metadata},?{payload})");
     }
     let (first, last) = (BEFORE + 1, BEFORE + EACH * (events - 1) + 1);
-    let _ =
-        write!(sql, "; SELECT position, version FROM evento_event WHERE id IN (${first}, ${last}) ORDER BY position");
+    let _ = match events {
+        1 => write!(sql, " RETURNING position, version"),
+        _ => write!(
+            sql,
+            "; SELECT position, version FROM evento_event WHERE id IN (${first}, ${last}) ORDER BY position"
+        ),
+    };
     sql
 }
