@@ -33,16 +33,22 @@ pub(crate) async fn alone(options: &Options, report: &mut Report) {
 
 async fn ours(place: &Place, store: &Store, events: u64, batch: u64) -> Run {
     let before = by_hand::stored(place, "evento_event").await;
-    let run = timed(events, async {
+    let store = store.clone();
+    let work = async move {
         for first in (1..=events).step_by(usize::try_from(batch).unwrap()) {
             let events = (first..first + batch).map(drafted);
             store.append(None::<String>, Expected::Any, events).await.unwrap();
         }
-        Check::default()
-    });
-    let run = run.await;
+    };
+    let run = timed(events, in_a_task(work)).await;
     let stored = by_hand::stored(place, "evento_event").await - before;
     run.with(|| Check::count(stored))
+}
+
+/// As a server appends: on a thread of the runtime, and not on the one that waits for it to end.
+pub(crate) async fn in_a_task(work: impl Future<Output = ()> + Send + 'static) -> Check {
+    tokio::spawn(work).await.unwrap();
+    Check::default()
 }
 
 pub(crate) async fn together(options: &Options, report: &mut Report) {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use evento_runtime::EventId;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use crate::appending::WRITERS;
+use crate::appending::{WRITERS, in_a_task};
 use crate::events::Measured;
 use crate::places::Place;
 use crate::reading::timed;
@@ -84,7 +84,7 @@ impl Versions {
 pub(crate) async fn alone(place: &Place, events: u64, batch: u64) -> Run {
     let before = stored(place, "limits_event").await;
     let mut versions = Versions::of(place).await;
-    let mut batches = (1..=events).step_by(usize::try_from(batch).unwrap()).map(|first| {
+    let batches = (1..=events).step_by(usize::try_from(batch).unwrap()).map(move |first| {
         let rows: Vec<Row> = (first..first + batch).map(|n| versions.row(n, None)).collect();
         rows
     });
@@ -93,24 +93,22 @@ pub(crate) async fn alone(place: &Place, events: u64, batch: u64) -> Run {
         Place::Sqlite(place) => {
             let mut connection = place.connect().await;
             let statement = sqlite::insert(usize::try_from(batch).unwrap());
-            timed(events, async {
-                for rows in &mut batches {
+            let work = async move {
+                for rows in batches {
                     sqlite::bind(&statement, &rows).execute(&mut connection).await.unwrap();
                 }
-                Check::default()
-            })
-            .await
+            };
+            timed(events, in_a_task(work)).await
         }
         #[cfg(feature = "postgres")]
         Place::Postgres(place) => {
             let mut connection = place.connect().await;
-            timed(events, async {
-                for rows in &mut batches {
+            let work = async move {
+                for rows in batches {
                     postgres::insert(&mut connection, &rows).await;
                 }
-                Check::default()
-            })
-            .await
+            };
+            timed(events, in_a_task(work)).await
         }
     };
     let stored = stored(place, "limits_event").await - before;
