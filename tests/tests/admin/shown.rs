@@ -98,7 +98,14 @@ async fn the_log_is_browsed() {
     assert_eq!(positions("?since=2020-01-01&limit=1").await.0, "1");
     assert_eq!(positions("?since=2200-01-01").await.0, "");
     assert_eq!(positions("?name=&key=&context=&after=&before=&since=&limit=1").await.0, "20");
-    for wrong in ["?after=x", "?before=-1", "?since=tomorrow", "?context=a*b", "?limit=x"] {
+    assert_eq!(positions("?after=5&before=8").await, ("6 7".to_owned(), json!(null)));
+    assert_eq!(positions("?name=Fifth&before=11&limit=1").await, ("5".to_owned(), json!({ "after": "5" })));
+    assert_eq!(positions("?key=k-1&before=4").await, ("1 3".to_owned(), json!(null)));
+    // Also what is of no use beside the rest.
+    let alone = ["?after=x", "?before=-1", "?since=tomorrow", "?context=a*b", "?limit=x"];
+    for wrong in
+        alone.into_iter().chain(["?after=3&before=x", "?after=3&since=x", "?key=k&before=x", "?name=n&before=x"])
+    {
         assert_eq!(client.get(&format!("/api/events{wrong}")).await.status, StatusCode::BAD_REQUEST, "{wrong}");
     }
     let one = client.ask("/api/events/5").await;

@@ -15,7 +15,7 @@ use super::super::shared::Shared;
 use super::letters::LOOK;
 use super::limited;
 use crate::error::StoreErrorKind;
-use crate::event::StoredEvent;
+use crate::event::{Position, StoredEvent};
 use crate::identity::ContextPattern;
 use crate::source::{Browse, EventFilter, FetchLimits};
 use crate::view::EventView;
@@ -32,7 +32,7 @@ const BYTES: usize = 16 * 1_024 * 1_024;
 pub(crate) struct Wanted {
     /// Ascending, after this position.
     pub(crate) after: String,
-    /// Descending, before this position.
+    /// Before this position; descending, where nothing else is said.
     pub(crate) before: String,
     /// Ascending, from the first that was recorded then or later.
     pub(crate) since: String,
@@ -62,16 +62,26 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
     let log = &shared.store.events;
     let limit = limited(wanted.limit);
     let said = |text: &str| (!text.is_empty()).then(|| position(text)).transpose();
-    let mut after = said(&wanted.after)?;
-    if !wanted.since.is_empty() && after.is_none() {
-        after = log.before(time(&wanted.since)?).await?;
+    // All that is said is understood before anything is read, needed or not.
+    let (mut after, before) = (said(&wanted.after)?, said(&wanted.before)?);
+    let since = (!wanted.since.is_empty()).then(|| time(&wanted.since)).transpose()?;
+    let context = match &*wanted.context {
+        // With a key it is no pattern.
+        "" => ContextPattern::All,
+        _ if !wanted.key.is_empty() => ContextPattern::All,
+        text => ContextPattern::parse(text).map_err(|why| Fault::invalid(format!("the context: {why}")))?,
+    };
+    if let (Some(since), None) = (since, &after) {
+        after = log.before(since).await?;
     }
+    let is_wanted = |position: &Position| before.as_ref().is_none_or(|before| position < before);
     let look = |event: &StoredEvent| EventView::of(event, &shared.redaction, GLANCE);
     let view = |events: &[StoredEvent]| events.iter().map(look).collect::<Vec<_>>();
     if !wanted.key.is_empty() {
         let context = if wanted.context.is_empty() { crate::event::DEFAULT_CONTEXT } else { &wanted.context };
         let which = Browse::Key { context: context.to_owned(), key: wanted.key.clone(), after };
-        let positions = log.positions(&which, limit).await?;
+        let mut positions = log.positions(&which, limit).await?;
+        positions.retain(is_wanted);
         let next = positions.last().filter(|_| positions.len() == limit).map(|last| ("after", last.to_text()));
         let mut events = log.read_exact(&positions).await?;
         if !wanted.name.is_empty() {
@@ -80,8 +90,8 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
         return Ok(Events { events: view(&events), next });
     }
     let filtered = !wanted.name.is_empty() || !wanted.context.is_empty();
-    if after.is_none() && !filtered && wanted.since.is_empty() {
-        let which = Browse::Latest { before: said(&wanted.before)? };
+    if after.is_none() && !filtered && since.is_none() {
+        let which = Browse::Latest { before };
         let positions = log.positions(&which, limit).await?;
         let next = positions.last().filter(|_| positions.len() == limit).map(|last| ("before", last.to_text()));
         let mut events = log.read_exact(&positions).await?;
@@ -89,10 +99,6 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
         return Ok(Events { events: view(&events), next });
     }
     let names = (!wanted.name.is_empty()).then(|| [wanted.name.clone()].into());
-    let context = match &*wanted.context {
-        "" => ContextPattern::All,
-        text => ContextPattern::parse(text).map_err(|why| Fault::invalid(format!("the context: {why}")))?,
-    };
     if wanted.name.contains('\0') {
         return Ok(Events { events: Vec::new(), next: None });
     }
@@ -103,8 +109,10 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
         StoreErrorKind::Corrupt if after.is_some() => Fault::invalid(error.to_string()),
         _ => error.into(),
     })?;
-    let next = batch.read_to.filter(|_| batch.more).map(|last| ("after", last.to_text()));
-    Ok(Events { events: view(&batch.events), next })
+    let mut events = batch.events;
+    let next = batch.read_to.filter(|last| batch.more && is_wanted(last)).map(|last| ("after", last.to_text()));
+    events.retain(|event| is_wanted(&event.position));
+    Ok(Events { events: view(&events), next })
 }
 
 pub(crate) async fn find(shared: &Shared, text: &str) -> Result<StoredEvent, Fault> {
