@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::fault::Fault;
-use crate::view::words::Which;
+use crate::view::words::{Which, action};
 
 /// A consumer of the bundle, as documents name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub(super) enum Action {
 impl Action {
     pub(super) const fn name(&self) -> &'static str {
         match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Seek { .. } => "seek",
-            Self::Skip { .. } => "skip",
-            Self::Redrive { .. } => "redrive",
-            Self::Discard { .. } => "discard",
-            Self::Purge { .. } => "purge",
+            Self::Pause => action::PAUSE,
+            Self::Resume => action::RESUME,
+            Self::Seek { .. } => action::SEEK,
+            Self::Skip { .. } => action::SKIP,
+            Self::Redrive { .. } => action::REDRIVE,
+            Self::Discard { .. } => action::DISCARD,
+            Self::Purge { .. } => action::PURGE,
         }
     }
 

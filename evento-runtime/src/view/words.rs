@@ -9,6 +9,17 @@ use crate::event::{Position, Timestamp};
 use crate::outcome::ErrorClass;
 use crate::store::{LetterFilter, LetterKind};
 
+/// What a consumer may be asked to do: in the audit, in paths, on buttons, and as commands.
+pub(crate) mod action {
+    pub(crate) const PAUSE: &str = "pause";
+    pub(crate) const RESUME: &str = "resume";
+    pub(crate) const SEEK: &str = "seek";
+    pub(crate) const SKIP: &str = "skip";
+    pub(crate) const REDRIVE: &str = "redrive";
+    pub(crate) const DISCARD: &str = "discard";
+    pub(crate) const PURGE: &str = "purge";
+}
+
 /// What was written cannot be meant; says what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unclear(pub(crate) &'static str);

@@ -20,7 +20,7 @@ use crate::error::AdminError;
 use crate::event::{Position, Timestamp};
 use crate::store::LetterFilter;
 use crate::view::time;
-use crate::view::words::{self, Which, position};
+use crate::view::words::{self, Which, action, position};
 
 /// Something an operator may ask for.
 #[derive(Debug, Clone)]
@@ -37,13 +37,13 @@ pub(crate) enum Action {
 impl Action {
     const fn name(&self) -> &'static str {
         match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Seek { .. } => "seek",
-            Self::Skip { .. } => "skip",
-            Self::Redrive { .. } => "redrive",
-            Self::Discard { .. } => "discard",
-            Self::Purge { .. } => "purge",
+            Self::Pause => action::PAUSE,
+            Self::Resume => action::RESUME,
+            Self::Seek { .. } => action::SEEK,
+            Self::Skip { .. } => action::SKIP,
+            Self::Redrive { .. } => action::REDRIVE,
+            Self::Discard { .. } => action::DISCARD,
+            Self::Purge { .. } => action::PURGE,
         }
     }
 

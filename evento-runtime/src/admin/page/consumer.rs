@@ -16,7 +16,7 @@ use super::super::shared::{ConsumerPath, Shared, Who};
 use super::Page;
 use super::layout::{Base, badge, lag_of, optional, page, segment, table};
 use crate::view::time;
-use crate::view::words::{Which, position};
+use crate::view::words::{Which, action, position};
 use crate::view::{ConsumerView, FailureView, TimesView};
 
 /// What a page may be asked to tell: the row of the audit of what was just done.
@@ -121,15 +121,15 @@ fn actions(base: &Base, consumer: &ConsumerView) -> Markup {
         div.actions {
             form method="post" action=(url) {
                 @if consumer.enabled {
-                    button name="action" value="pause" { "Pause" }
+                    button name="action" value=(action::PAUSE) { "Pause" }
                 } @else {
-                    button name="action" value="resume" { "Resume" }
+                    button name="action" value=(action::RESUME) { "Resume" }
                 }
                 p.quiet { "A paused consumer begins nothing; what runs finishes. It holds for every instance." }
             }
             form method="post" action=(url) {
                 label { "Position " input name="position" required autocomplete="off"; }
-                button name="action" value="skip" { "Skip this event" }
+                button name="action" value=(action::SKIP) { "Skip this event" }
                 p.quiet { "Settles one open event without handling it." }
             }
             form method="post" action=(url) {
@@ -145,11 +145,11 @@ fn actions(base: &Base, consumer: &ConsumerView) -> Markup {
                 label { "Position or time " input name="at" autocomplete="off" placeholder="2026-11-30T18:44"; }
                 label.check { input type="checkbox" name="keep"; " back without clearing what handlers have written" }
                 label.check { input type="checkbox" required; " yes, move it" }
-                button name="action" value="seek" { "Seek" }
+                button name="action" value=(action::SEEK) { "Seek" }
             }
             form method="post" action=(url) {
                 label.check { input type="checkbox" name="all" required; " all of its dead letters" }
-                button name="action" value="redrive" { "Redrive" }
+                button name="action" value=(action::REDRIVE) { "Redrive" }
                 p.quiet { "Oldest first per key, once each. Single ones and some of them: " a href=(base.letters(consumer)) { "its dead letters" } "." }
             }
         }
@@ -250,19 +250,19 @@ fn asked(form: &HashMap<String, String>) -> Result<Action, Fault> {
         }
     };
     match &*text("action") {
-        "pause" => Ok(Action::Pause),
-        "resume" => Ok(Action::Resume),
-        "skip" => Ok(Action::Skip { position: position(&text("position"))? }),
-        "seek" => {
+        action::PAUSE => Ok(Action::Pause),
+        action::RESUME => Ok(Action::Resume),
+        action::SKIP => Ok(Action::Skip { position: position(&text("position"))? }),
+        action::SEEK => {
             let to = match &*text("to") {
                 to @ ("after" | "time") => format!("{to}:{}", text("at")),
                 to => to.to_owned(),
             };
             Seek { to, keep: text("keep") }.action()
         }
-        "redrive" => letters().redriven(),
-        "discard" => letters().discarded(),
-        "purge" => Purge { before: text("before") }.action(),
+        action::REDRIVE => letters().redriven(),
+        action::DISCARD => letters().discarded(),
+        action::PURGE => Purge { before: text("before") }.action(),
         _ => Err(Fault::invalid("there is no such button")),
     }
 }

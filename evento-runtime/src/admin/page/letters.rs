@@ -14,7 +14,7 @@ use super::consumer::Told;
 use super::layout::{Base, badge, optional, page, preview, reveal, segment, table};
 use crate::clock::{Clock as _, SystemClock};
 use crate::view::LetterView;
-use crate::view::words::Which;
+use crate::view::words::{Which, action};
 
 /// What the list is asked for, with the fields of its form.
 const FIELDS: [(&str, &str); 8] = [
@@ -136,14 +136,14 @@ fn actions(consumer: &str, which: &Which) -> Markup {
                     @if !value(which, field).is_empty() { input type="hidden" name=(field) value=(value(which, field)); }
                 }
                 label.check { input type="checkbox" required; " yes, " (meant) }
-                button name="action" value="redrive" { "Redrive" }
-                button.danger name="action" value="discard" { "Discard" }
+                button name="action" value=(action::REDRIVE) { "Redrive" }
+                button.danger name="action" value=(action::DISCARD) { "Discard" }
             }
             form method="post" action=(format!("{consumer}/act")) {
                 input type="hidden" name="back" value="letters";
                 input type="hidden" name="before" value=(SystemClock.now().as_micros());
                 label.check { input type="checkbox" required; " yes, delete what was resolved until now" }
-                button.danger name="action" value="purge" { "Purge resolved" }
+                button.danger name="action" value=(action::PURGE) { "Purge resolved" }
             }
         }
     }
@@ -206,8 +206,8 @@ fn of(shared: &Shared, base: &Base, who: &Who, path: &LetterPath, letter: &Lette
                 form method="post" action=(format!("{consumer}/act")) {
                     input type="hidden" name="back" value="letters";
                     input type="hidden" name="position" value=(event.position);
-                    button name="action" value="redrive" { "Redrive" }
-                    button.danger name="action" value="discard" { "Discard" }
+                    button name="action" value=(action::REDRIVE) { "Redrive" }
+                    button.danger name="action" value=(action::DISCARD) { "Discard" }
                 }
             }
         }

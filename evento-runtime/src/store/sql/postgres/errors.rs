@@ -1,5 +1,7 @@
 //! What the errors of PostgreSQL and sqlx mean: by SQLSTATE and io kind, never by text.
 
+use std::error::Error as _;
+
 use crate::error::{StoreError, StoreErrorKind};
 use crate::outcome::ErrorClass;
 use crate::store::sql::server::network;
@@ -38,6 +40,12 @@ pub(crate) fn is_duplicate(error: &sqlx::Error) -> Option<String> {
         return None;
     }
     Some(error.as_database_error()?.constraint().unwrap_or_default().to_owned())
+}
+
+/// Whether the session does not know the statement it was to run.
+pub(crate) fn is_unknown_statement(error: &StoreError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<sqlx::Error>());
+    cause.and_then(code).as_deref() == Some("26000")
 }
 
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>

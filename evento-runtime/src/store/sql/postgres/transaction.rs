@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use sqlx::postgres::PgConnection;
 
 use super::config::Postgres;
-use super::errors::failed;
+use super::errors::{failed, is_unknown_statement};
 use super::server::PostgresServer;
-use crate::error::{StoreError, StoreErrorKind};
+use crate::error::StoreError;
 use crate::store::sql::server::{Server as _, ServerTransaction, Transacting};
 use crate::store::{Database, Lease, OpenTransaction, Settlement};
 
@@ -80,7 +80,7 @@ impl Transacting for PostgresServer {
             Ok(rows) => rows.first().map_or(Ok(false), |row| row.flag(0)),
             // Through a pooler, what was parsed is gone where it was to run: so is the transaction that would have kept
             // both on one connection.
-            Err(error) if error.kind() == StoreErrorKind::Config => Ok(false),
+            Err(error) if is_unknown_statement(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }

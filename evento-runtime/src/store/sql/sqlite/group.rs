@@ -45,8 +45,8 @@ struct Job {
 
 /// How much a write does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    /// One statement, which changes all it is to change, or nothing: it needs neither a savepoint nor, alone, a
+pub(super) enum Extent {
+    /// Exactly one statement that writes, which changes all it is to change, or nothing: it needs neither a savepoint nor, alone, a
     /// transaction.
     Statement,
     /// Several, which are undone together.
@@ -74,41 +74,12 @@ where
     T: Send + 'static,
     E: From<StoreError> + Send + 'static,
 {
-    write_then(shared, work, |_| true, |_| {}).await
-}
-
-/// As [`write_then`], for work of exactly one statement that writes.
-pub(super) async fn write_one<T, E, F>(
-    shared: &Arc<Shared>,
-    work: F,
-    wrote: fn(&T) -> bool,
-    then: impl FnOnce(&T) + Send + 'static,
-) -> Result<T, E>
-where
-    F: for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
-    T: Send + 'static,
-    E: From<StoreError> + Send + 'static,
-{
-    enqueue(shared, Extent::Statement, work, wrote, then).await
+    write_then(shared, Extent::Several, work, |_| true, |_| {}).await
 }
 
 /// As [`write`], with something to do once it is committed, whether or not the caller still waits. `wrote`: whether
 /// there is anything to commit; what only looked as if (an append that was known) is rolled back and leaves no trace.
 pub(super) async fn write_then<T, E, F>(
-    shared: &Arc<Shared>,
-    work: F,
-    wrote: fn(&T) -> bool,
-    then: impl FnOnce(&T) + Send + 'static,
-) -> Result<T, E>
-where
-    F: for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
-    T: Send + 'static,
-    E: From<StoreError> + Send + 'static,
-{
-    enqueue(shared, Extent::Several, work, wrote, then).await
-}
-
-async fn enqueue<T, E, F>(
     shared: &Arc<Shared>,
     extent: Extent,
     work: F,

@@ -138,6 +138,7 @@ impl Inner {
         let milliseconds = i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX);
         let work = group::write_then(
             &self.shared,
+            group::Extent::Several,
             move |session| {
                 Box::pin(async move {
                     let number = consumer::ensure_id(session, &SQL, &id).await?;

@@ -197,6 +197,7 @@ impl TransactionStore for SqliteStore {
         let consumer = consumer.clone();
         let work = group::write_then(
             &self.inner.shared,
+            group::Extent::Several,
             move |session| Box::pin(async move { completion::list(session, &SQL, &consumer).await }),
             |_| false,
             |_| {},

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::group::{Extent, write_then};
 use super::store::Inner;
-use super::{APPENDING, SQL, group};
+use super::{APPENDING, SQL};
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{AppendError, StoreError};
 use crate::event::{Position, Timestamp};
@@ -21,8 +22,9 @@ impl Inner {
             return Ok(appended);
         }
         let shared = Arc::clone(&self.shared);
-        let work = group::write_then(
+        let work = write_then(
             &self.shared,
+            Extent::Several,
             move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
             |appended: &Appended| !appended.known,
             move |appended: &Appended| {
@@ -40,8 +42,9 @@ impl Inner {
             return Ok(None);
         }
         let (batch, shared) = (Arc::clone(batch), Arc::clone(&self.shared));
-        let work = group::write_one(
+        let work = write_then(
             &self.shared,
+            Extent::Statement,
             move |session| Box::pin(async move { append_at_once(session, &APPENDING, &batch, now).await }),
             Option::is_some,
             move |appended: &Option<Appended>| {
@@ -61,8 +64,9 @@ impl Inner {
         }
         let (inner, lease, now) = (Arc::clone(self), lease.clone(), SystemClock.now());
         let shared = Arc::clone(&self.shared);
-        let work = group::write_then(
+        let work = write_then(
             &self.shared,
+            Extent::Several,
             move |session| {
                 Box::pin(async move {
                     let number = match inner.number(&lease.consumer) {
@@ -98,8 +102,9 @@ impl Inner {
         checkpoint: &Checkpoint,
     ) -> Result<bool, StoreError> {
         let (lease, checkpoint) = (lease.clone(), checkpoint.clone());
-        let work = group::write_one(
+        let work = write_then(
             &self.shared,
+            Extent::Statement,
             move |session| {
                 Box::pin(async move { state::put_checkpoint_alone(session, &SQL, number, &lease, &checkpoint).await })
             },
