@@ -22,37 +22,72 @@ const ROUNDS: usize = 100;
 /// The statements of appending.
 pub(crate) struct AppendSql {
     insert: &'static str,
+    insert_one: &'static str,
     joined: &'static str,
     version: &'static str,
     queue: &'static str,
 }
 
-/// Which events are taken, and the transaction id before any position: what the judging of holes relies on.
-macro_rules! insert {
-    ($begun:literal, $returning:literal) => {
+/// The version of a stream before, of whatever row has its context and key.
+macro_rules! version {
+    ($row:literal) => {
         concat!(
-            "WITH begun AS MATERIALIZED (SELECT pg_current_xact_id() AS id",
-            $begun,
-            "), new AS MATERIALIZED (SELECT * FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], \
-             ?::bigint[], ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
-             AS u (id, name, context, key, nth, slice, content_type, metadata, payload, n)) \
-             INSERT INTO @event \
-             (position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
-             SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + coalesce((SELECT e.version \
-             FROM @event AS e WHERE e.context = r.context AND e.key = r.key ORDER BY e.version DESC LIMIT 1), 0), \
-             r.slice, ",
+            "coalesce((SELECT e.version FROM @event AS e WHERE e.context = ",
+            $row,
+            ".context AND e.key = ",
+            $row,
+            ".key ORDER BY e.version DESC LIMIT 1), 0)"
+        )
+    };
+}
+
+/// The transaction id before any position: what the judging of holes relies on. Then the events, and `r` in their order.
+macro_rules! insert {
+    ($begun:literal, $new:literal, $rows:literal, $first:expr, $returning:literal) => {
+        concat!(
+            "WITH begun AS MATERIALIZED (SELECT pg_current_xact_id() AS id, ",
             now!(),
-            ", r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (SELECT * FROM new ORDER BY n) AS r \
-             CROSS JOIN (SELECT ?::bigint AS version) AS expected \
-             WHERE expected.version IS NULL OR expected.version = coalesce((SELECT e.version FROM @event AS e, new AS f \
-             WHERE f.n = 1 AND e.context = f.context AND e.key = f.key ORDER BY e.version DESC LIMIT 1), 0) \
-             RETURNING position, version",
+            " AS at",
+            $begun,
+            ")",
+            $new,
+            " INSERT INTO @event \
+             (position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
+             SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + ",
+            version!("r"),
+            ", r.slice, begun.at, r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (",
+            $rows,
+            ") AS r CROSS JOIN (SELECT ?::bigint AS version) AS expected \
+             WHERE expected.version IS NULL OR expected.version = ",
+            $first,
+            " RETURNING position, version",
+            $returning
+        )
+    };
+    ($begun:literal, $returning:literal) => {
+        insert!(
+            $begun,
+            ", new AS MATERIALIZED (SELECT * FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], \
+             ?::bigint[], ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
+             AS u (id, name, context, key, nth, slice, content_type, metadata, payload, n))",
+            "SELECT * FROM new ORDER BY n",
+            concat!("(SELECT ", version!("f"), " FROM new AS f WHERE f.n = 1)"),
             $returning
         )
     };
 }
 
 const INSERT: &str = insert!("", "");
+
+/// The same for one event.
+const INSERT_ONE: &str = insert!(
+    "",
+    "",
+    "SELECT ?::bytea AS id, ?::text AS name, ?::text AS context, ?::text AS key, ?::bigint AS nth, ?::bigint AS slice, \
+     ?::text AS content_type, ?::bytea AS metadata, ?::bytea AS payload",
+    version!("r"),
+    ""
+);
 
 /// The same for several batches: none of them is to wait long for what another one waits for.
 const INSERT_JOINED: &str = insert!(", set_config('lock_timeout', '100ms', true)", ", id");
@@ -61,6 +96,7 @@ impl AppendSql {
     pub(crate) fn rendered(names: &Names) -> Self {
         Self {
             insert: names.render(INSERT),
+            insert_one: names.render(INSERT_ONE),
             joined: names.render(INSERT_JOINED),
             version: names.render("SELECT coalesce(max(version), 0) FROM @event WHERE context = ? AND key = ?"),
             queue: names.render("SELECT pg_advisory_xact_lock(hashtextextended(? || ' ' || ? || '@', 0))"),
@@ -161,9 +197,17 @@ async fn try_once(
         Expected::New => Some(0),
         Expected::Version(version) => Some(i64::try_from(version).unwrap_or(i64::MAX)),
     };
-    tell!(name, sql.insert);
-    let query = Columns::of(&batch.events).query(sql.insert, expected).persistent(prepared);
-    let rows = match query.fetch_all(&mut *connection).await {
+    let query = match &*batch.events {
+        [event] => {
+            tell!(name, sql.insert_one);
+            one(event, sql.insert_one, expected)
+        }
+        events => {
+            tell!(name, sql.insert);
+            Columns::of(events).query(sql.insert, expected)
+        }
+    };
+    let rows = match query.persistent(prepared).fetch_all(&mut *connection).await {
         Ok(rows) => rows,
         Err(error) => {
             return match is_duplicate(&error).as_deref() {
@@ -222,6 +266,29 @@ fn numbers(row: &PgRow) -> Result<(i64, Option<i64>), sqlx::Error> {
     Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
+/// A single event.
+fn one<'a>(
+    event: &'a PreparedEvent,
+    sql: &'static str,
+    expected: Option<i64>,
+) -> Query<'a, sqlx::Postgres, PgArguments> {
+    sqlx::query(sql)
+        .bind(&event.id.as_uuid().as_bytes()[..])
+        .bind(&event.name)
+        .bind(&event.context)
+        .bind(event.key.as_deref())
+        .bind(event.key.as_deref().map(|_| 1_i64))
+        .bind(i64::from(event.slice()))
+        .bind(&event.content_type)
+        .bind(metadata(event))
+        .bind(&*event.payload)
+        .bind(expected)
+}
+
+fn metadata(event: &PreparedEvent) -> Option<&[u8]> {
+    Some(&*event.metadata).filter(|metadata| !metadata.is_empty())
+}
+
 /// A batch by columns.
 #[derive(Default)]
 struct Columns<'a> {
@@ -253,7 +320,7 @@ impl<'a> Columns<'a> {
             }));
             columns.slices.push(event.slice().into());
             columns.content_types.push(&event.content_type);
-            columns.metadata.push(Some(&*event.metadata).filter(|metadata| !metadata.is_empty()));
+            columns.metadata.push(metadata(event));
             columns.payloads.push(&event.payload);
         }
         columns

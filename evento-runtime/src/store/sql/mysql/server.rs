@@ -138,7 +138,7 @@ impl Server for MySqlServer {
     }
 
     async fn append(inner: &Arc<Inner<Self>>, batch: Append) -> Result<Appended, AppendError> {
-        let work = inner.writers.run(Wrap::Transaction, move |server, connection| {
+        let work = inner.writers.run_here(Wrap::Transaction, move |server, connection| {
             Box::pin(async move { server.append_on(connection, &batch).await })
         });
         let appended = match work.await {

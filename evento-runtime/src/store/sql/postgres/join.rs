@@ -77,18 +77,26 @@ pub(super) fn may_join(batch: &Append) -> bool {
 /// task that nobody drops.
 pub(super) async fn append(inner: &Arc<Inner<PostgresServer>>, batch: Append) -> Result<Appended, AppendError> {
     let (number, mut answered) = inner.server.joining.push(batch);
-    let worker = Arc::clone(inner);
-    let turn = inner.writers.run(Wrap::Bare, move |server, connection| Box::pin(work(worker, server, connection)));
     let unanswered = |_| StoreError::new(StoreErrorKind::Connection, &**inner.server.name());
-    tokio::select! {
+    let turn = tokio::select! {
         biased;
-        // Who stops waiting for its turn gives up its place; work that has begun goes on in its own task.
+        // Who stops waiting for its turn gives up its place.
         answer = &mut answered => return answer.map_err(unanswered)?,
-        turn = turn => {
-            if let Err(error) = turn && inner.server.joining.withdraw(number) {
-                return Err(error.into());
-            }
+        turn = inner.writers.turn() => turn,
+    };
+    let done = match turn {
+        Ok(turn) => {
+            let worker = Arc::clone(inner);
+            let work =
+                inner.writers.work(turn, Wrap::Bare, |server, connection| Box::pin(work(worker, server, connection)));
+            work.await
         }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = done
+        && inner.server.joining.withdraw(number)
+    {
+        return Err(error.into());
     }
     answered.await.map_err(unanswered)?
 }

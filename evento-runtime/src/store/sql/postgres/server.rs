@@ -79,9 +79,9 @@ impl PostgresServer {
         append_in(connection, &self.name, prepared, (self.sql, &self.append_sql), batch, savepoint).await
     }
 
-    /// In a statement of its own.
+    /// In a statement of its own. To be run in a task that nobody drops.
     pub(super) async fn append_alone(&self, inner: &Inner<Self>, batch: Append) -> Result<Appended, AppendError> {
-        let work = inner.writers.run(Wrap::Bare, move |server, connection| {
+        let work = inner.writers.run_here(Wrap::Bare, move |server, connection| {
             Box::pin(async move {
                 // Through a pooler there is a transaction already.
                 let savepoint = server.always_in_transactions().then_some(&INNER);

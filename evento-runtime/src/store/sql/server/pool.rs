@@ -98,16 +98,48 @@ impl<S: Server> Connections<S> {
         T: Send + 'static,
         E: Failure,
     {
+        let turn = self.turn().await?;
+        self.tasks.run(self.work(turn, wrap, work)).await
+    }
+
+    /// The same where a task runs that nobody drops: without one more.
+    pub(crate) async fn run_here<T, E, F>(&self, wrap: Wrap, work: F) -> Result<T, E>
+    where
+        F: for<'s> FnOnce(&'s S, &'s mut S::Connection) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Failure,
+    {
+        let turn = self.turn().await?;
+        self.work(turn, wrap, work).await
+    }
+
+    /// Waits for its turn, for 30 s. Dropping the future leaves the queue.
+    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, StoreError> {
         let turn = tokio::select! {
+            biased;
             turn = Arc::clone(&self.free).acquire_owned() => turn,
             () = tokio::time::sleep(WAITING) => {
                 let detail = format!("none of its {} connections became free within 30 s", self.count);
-                return Err(StoreError::new(StoreErrorKind::Busy, &**self.server.name()).detail(detail).into());
+                return Err(StoreError::new(StoreErrorKind::Busy, &**self.server.name()).detail(detail));
             }
         };
-        let turn = turn.map_err(|_| StoreError::new(StoreErrorKind::Closed, &**self.server.name()))?;
+        turn.map_err(|_| StoreError::new(StoreErrorKind::Closed, &**self.server.name()))
+    }
+
+    /// Work whose turn it is. Not to be dropped before its end.
+    pub(crate) fn work<T, E, F>(
+        &self,
+        turn: OwnedSemaphorePermit,
+        wrap: Wrap,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<S, T, E, F>
+    where
+        F: for<'s> FnOnce(&'s S, &'s mut S::Connection) -> BoxFuture<'s, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Failure,
+    {
         let (server, idle) = (Arc::clone(&self.server), Arc::clone(&self.idle));
-        let task = async move {
+        async move {
             let (age, connection) = match idle.take() {
                 Some(kept) => kept,
                 None => (idle.age.load(Ordering::SeqCst), server.connect().await?),
@@ -118,8 +150,7 @@ impl<S: Server> Connections<S> {
             }
             drop(turn);
             result
-        };
-        self.tasks.run(task).await
+        }
     }
 
     /// Waits for its turn, however long, and takes a connection out once `begin` has worked on it. Dropping the future
