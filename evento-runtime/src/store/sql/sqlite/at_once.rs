@@ -21,41 +21,45 @@ pub(super) fn at_once(events: usize) -> Option<&'static str> {
 /// The version of a stream before. Of its highest entry in the index, and of no other: a plain `max` beside a condition
 /// would read them all.
 macro_rules! version {
-    ($context:expr, $key:expr) => {
-        format_args!(
-            "coalesce((SELECT version FROM evento_event WHERE context = ?{} AND key = ?{} ORDER BY version DESC LIMIT 1), 0)",
-            $context, $key
-        )
+    () => {
+        "coalesce((SELECT version FROM evento_event WHERE context = r.context AND key = r.key \
+         ORDER BY version DESC LIMIT 1), 0)"
     };
 }
 
-/// The rows are computed before any of them is written: each sees the versions of before. A version that is not expected
-/// is null, which the table refuses for an event with a key.
+const SELECT: &str = concat!(
+    " SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'evento_event'), 0) + r.n, r.id, r.name, r.context, \
+     r.key, CASE WHEN r.n > 1 OR asked.expected IS NULL OR asked.expected = ",
+    version!(),
+    " THEN r.nth + ",
+    version!(),
+    " END, r.slice, asked.at, r.content_type, r.metadata, r.payload FROM asked CROSS JOIN r"
+);
+
+/// The rows are computed before any of them is written: each sees what was there before. A version that is not expected
+/// is null, which the table refuses for an event with a key. Values have no names, which SQLite would look up one after
+/// the other for each of them.
 fn text(events: usize) -> String {
     let mut sql = String::from(
-        "INSERT INTO evento_event (id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
-         VALUES ",
+        "INSERT INTO evento_event (position, id, name, context, key, version, slice, recorded_at, content_type, \
+         metadata, payload) WITH asked (expected, at) AS (VALUES (?,?)), \
+         r (n, id, name, context, key, nth, slice, content_type, metadata, payload) AS (VALUES ",
     );
     // Writing into a text does not fail.
-    for event in 0..events {
-        let at = |value: usize| BEFORE + EACH * event + value;
-        let (id, name, context, key, nth) = (at(1), at(2), at(3), at(4), at(5));
-        let (slice, content_type, metadata, payload) = (at(6), at(7), at(8), at(9));
-        let _ = write!(sql, "{}(?{id},?{name},?{context},?{key},", if event == 0 { "" } else { "," });
-        let version = version!(context, key);
-        let _ = match event {
-            0 => write!(sql, "CASE WHEN ?1 IS NULL OR ?1 = {version} THEN {version} + ?{nth} END"),
-            _ => write!(sql, "{version} + ?{nth}"),
-        };
-        let _ = write!(sql, ",?{slice},?2,?{content_type},?{metadata},?{payload})");
+    for event in 1..=events {
+        let _ = write!(sql, "{}({event},?,?,?,?,?,?,?,?,?)", if event == 1 { "" } else { "," });
     }
+    sql.push(')');
+    sql.push_str(SELECT);
     let (first, last) = (BEFORE + 1, BEFORE + EACH * (events - 1) + 1);
     let _ = match events {
         1 => write!(sql, " RETURNING position, version"),
-        _ => write!(
-            sql,
-            "; SELECT position, version FROM evento_event WHERE id IN (${first}, ${last}) ORDER BY position"
-        ),
+        _ => {
+            write!(
+                sql,
+                "; SELECT position, version FROM evento_event WHERE id IN (${first}, ${last}) ORDER BY position"
+            )
+        }
     };
     sql
 }
