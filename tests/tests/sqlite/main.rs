@@ -12,6 +12,7 @@
 mod child;
 mod errors;
 mod files;
+mod joined;
 mod log;
 mod ownership;
 mod processes;

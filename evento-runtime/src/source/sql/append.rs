@@ -6,7 +6,7 @@ use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::{Position, Timestamp};
 use crate::source::sql::known::recognise;
 use crate::source::{Append, Appended, Expected, PreparedEvent};
-use crate::store::sql::session::{Session, Value};
+use crate::store::sql::session::{Row, Session, Value};
 use crate::store::sql::statements::{Chunked, Statements, chunks};
 
 /// Appending where one append follows the other.
@@ -83,9 +83,43 @@ pub(crate) async fn append_at_once(
         Expected::New => Some(0),
         Expected::Version(version) => Some(version),
     };
+    let Some(rows) = at_once(session, sql, expected, &batch.events, now).await? else { return Ok(None) };
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
+    let version = last.opt_int(1)?.map(i64::unsigned_abs);
+    Ok(Some(Appended::new(Position::from_u64(first.count(0)?), Position::from_u64(last.count(0)?), version, false)))
+}
+
+/// Stores events that were appended each by itself, by a statement like those of [`append_at_once`] that answers a row for
+/// each; answers in their order. `None`: nothing was stored, and each has to be tried by itself.
+#[cfg(feature = "sqlite")]
+pub(crate) async fn append_joined(
+    session: &mut dyn Session,
+    sql: &'static str,
+    events: &[&PreparedEvent],
+    now: Timestamp,
+) -> Result<Option<Vec<Appended>>, StoreError> {
+    let Some(rows) = at_once(session, sql, None, events.iter().copied(), now).await? else { return Ok(None) };
+    let numbers = rows.iter().map(|row| Ok::<_, StoreError>((row.count(0)?, row.opt_int(1)?.map(i64::unsigned_abs))));
+    let mut numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+    numbers.sort_unstable();
+    let appended = numbers.into_iter().map(|(number, version)| {
+        let position = Position::from_u64(number);
+        Appended::new(position.clone(), position, version, false)
+    });
+    Ok(Some(appended.collect()).filter(|appended: &Vec<_>| appended.len() == events.len()))
+}
+
+/// `None`: a rule of the table, among others: an id or a version is there, or the expected version is not.
+async fn at_once<'a>(
+    session: &mut dyn Session,
+    sql: &'static str,
+    expected: Option<u64>,
+    events: impl IntoIterator<Item = &'a PreparedEvent>,
+    now: Timestamp,
+) -> Result<Option<Vec<Row>>, StoreError> {
     let mut counts: HashMap<Stream<'_>, u64> = HashMap::new();
     let mut values = vec![expected.into(), Value::Int(now.as_micros())];
-    for event in &batch.events {
+    for event in events {
         let nth = stream(event).map(|stream| {
             let count = counts.entry(stream).or_insert(0);
             *count += 1;
@@ -103,15 +137,11 @@ pub(crate) async fn append_at_once(
             Value::Blob(&event.payload),
         ]);
     }
-    let rows = match session.fetch(sql, &values).await {
-        Ok(rows) => rows,
-        // A rule of the table, among others: an id or a version is there, or the expected version is not.
-        Err(error) if error.kind() == StoreErrorKind::Other => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
-    let version = last.opt_int(1)?.map(i64::unsigned_abs);
-    Ok(Some(Appended::new(Position::from_u64(first.count(0)?), Position::from_u64(last.count(0)?), version, false)))
+    match session.fetch(sql, &values).await {
+        Ok(rows) => Ok(Some(rows)),
+        Err(error) if error.kind() == StoreErrorKind::Other => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 struct NewRow<'a> {

@@ -10,6 +10,8 @@ pub(crate) mod consumer;
 pub(crate) mod dead_letter;
 mod driver;
 mod history;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod joining;
 pub(crate) mod lock;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;

@@ -1,77 +1,15 @@
 //! Appends that wait for a connection at the same time share a statement, and so a commit. Each stays one by itself: if
 //! anything is wrong with one of them, nothing is stored, and all are tried one by one.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use sqlx::postgres::PgConnection;
-use tokio::sync::oneshot;
 
 use super::server::PostgresServer;
 use crate::error::{AppendError, StoreError, StoreErrorKind};
-use crate::source::{Append, Appended, Expected};
+use crate::source::{Append, Appended};
 use crate::store::sql::server::{Inner, Server as _, Wrap};
 use crate::store::sql::session::again;
-use crate::sync::{Mutex, lock};
-
-/// Events of one statement at most, and the bytes after which no further one joins.
-const TOGETHER: (usize, usize) = (64, 1024 * 1024);
-
-/// Appends that wait.
-#[derive(Default)]
-pub(super) struct Joining(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    jobs: VecDeque<Job>,
-    next: u64,
-}
-
-/// One append, and how its caller is told.
-struct Job {
-    number: u64,
-    batch: Append,
-    answer: oneshot::Sender<Result<Appended, AppendError>>,
-}
-
-type Answer = oneshot::Receiver<Result<Appended, AppendError>>;
-
-impl Joining {
-    fn push(&self, batch: Append) -> (u64, Answer) {
-        let (answer, answered) = oneshot::channel();
-        let mut waiting = lock(&self.0);
-        waiting.next += 1;
-        let number = waiting.next;
-        waiting.jobs.push_back(Job { number, batch, answer });
-        (number, answered)
-    }
-
-    /// Those that wait, as many as fit into a statement.
-    fn take(&self) -> Vec<Job> {
-        let (mut jobs, mut bytes) = (Vec::new(), 0);
-        let mut waiting = lock(&self.0);
-        while jobs.len() < TOGETHER.0
-            && bytes < TOGETHER.1
-            && let Some(job) = waiting.jobs.pop_front()
-        {
-            bytes += job.batch.events.iter().map(|event| event.payload.len() + event.metadata.len()).sum::<usize>();
-            jobs.push(job);
-        }
-        jobs
-    }
-
-    /// Whether it still waited, and does not any more.
-    fn withdraw(&self, number: u64) -> bool {
-        let mut waiting = lock(&self.0);
-        let at = waiting.jobs.iter().position(|job| job.number == number);
-        at.and_then(|at| waiting.jobs.remove(at)).is_some()
-    }
-}
-
-/// Whether a batch may share a statement: a single event, whatever the version of its stream.
-pub(super) fn may_join(batch: &Append) -> bool {
-    batch.events.len() == 1 && batch.expected == Expected::Any
-}
 
 /// Appends such a batch: in its turn, together with all that wait then, or in the turn of one of them. To be run in a
 /// task that nobody drops.
@@ -94,7 +32,7 @@ pub(super) async fn append(inner: &Arc<Inner<PostgresServer>>, batch: Append) ->
         Err(error) => Err(error),
     };
     if let Err(error) = done
-        && inner.server.joining.withdraw(number)
+        && inner.server.joining.withdraw(number).is_some()
     {
         return Err(error.into());
     }
@@ -118,8 +56,8 @@ async fn work(
             Ok(None) => jobs.into_iter().for_each(|job| {
                 let inner = Arc::clone(&inner);
                 inner.background.clone().spawn(async move {
-                    let appended = inner.server.append_alone(&inner, job.batch).await;
-                    job.answer.send(appended).ok();
+                    let appended = inner.server.append_alone(&inner, job.batch.clone()).await;
+                    job.tell(appended);
                 });
             }),
             Err(error) => {
@@ -140,11 +78,4 @@ async fn work(
     };
     job.tell(appended);
     broken
-}
-
-impl Job {
-    /// Nobody there: the append stays as it is.
-    fn tell(self, appended: Result<Appended, AppendError>) {
-        self.answer.send(appended).ok();
-    }
 }

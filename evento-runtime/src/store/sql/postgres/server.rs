@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::config::{Pooler, Postgres};
 use super::errors::failed;
 use super::head::{self, HeadSql, Tracker};
-use super::join::{self, Joining};
+use super::join;
 use super::session::PostgresSession;
 use super::statements::{SERVER, SQL};
 use crate::error::{AppendError, StoreError, StoreErrorKind};
@@ -17,6 +17,7 @@ use crate::event::StoredEvent;
 use crate::source::sql::position_of;
 use crate::source::sql::postgres::{AppendSql, INNER, Page, PageSql, Savepoint, append_in, append_joined, read_exact};
 use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held, PreparedEvent};
+use crate::store::sql::joining::{Joining, may_join};
 use crate::store::sql::names::Names;
 use crate::store::sql::server::{CONNECTING, Inner, Server, ServerStatements, Wrap, rendered};
 use crate::store::sql::session::{Session, Value};
@@ -168,7 +169,7 @@ impl Server for PostgresServer {
 
     async fn append(inner: &Arc<Inner<Self>>, batch: Append) -> Result<Appended, AppendError> {
         // Through a pooler there is a transaction around every statement.
-        if join::may_join(&batch) && inner.server.prepared() {
+        if may_join(&batch) && inner.server.prepared() {
             join::append(inner, batch).await
         } else {
             inner.server.append_alone(inner, batch).await

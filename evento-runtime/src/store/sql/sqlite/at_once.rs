@@ -13,10 +13,32 @@ const EACH: usize = 9;
 
 /// See [`Appending::at_once`](crate::source::sql::append::Appending::at_once).
 pub(super) fn at_once(events: usize) -> Option<&'static str> {
-    static MADE: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
-    let made = MADE.get(events.checked_sub(1)?)?;
-    Some(made.get_or_init(|| text(events)))
+    static MADE: Made = [const { OnceLock::new() }; MOST];
+    made(&MADE, events, |events| match events {
+        1 => text(1) + EACH_ROW,
+        _ => {
+            let (first, last) = (BEFORE + 1, BEFORE + EACH * (events - 1) + 1);
+            let ends = format!(
+                "; SELECT position, version FROM evento_event WHERE id IN (${first}, ${last}) ORDER BY position"
+            );
+            text(events) + &ends
+        }
+    })
 }
+
+/// The same for events that were appended each by itself, with a row for each.
+pub(super) fn joined(events: usize) -> Option<&'static str> {
+    static MADE: Made = [const { OnceLock::new() }; MOST];
+    made(&MADE, events, |events| text(events) + EACH_ROW)
+}
+
+type Made = [OnceLock<String>; MOST];
+
+fn made(made: &'static Made, events: usize, make: fn(usize) -> String) -> Option<&'static str> {
+    Some(made.get(events.checked_sub(1)?)?.get_or_init(|| make(events)))
+}
+
+const EACH_ROW: &str = " RETURNING position, version";
 
 /// The version of a stream before. Of its highest entry in the index, and of no other: a plain `max` beside a condition
 /// would read them all.
@@ -51,15 +73,5 @@ fn text(events: usize) -> String {
     }
     sql.push(')');
     sql.push_str(SELECT);
-    let (first, last) = (BEFORE + 1, BEFORE + EACH * (events - 1) + 1);
-    let _ = match events {
-        1 => write!(sql, " RETURNING position, version"),
-        _ => {
-            write!(
-                sql,
-                "; SELECT position, version FROM evento_event WHERE id IN (${first}, ${last}) ORDER BY position"
-            )
-        }
-    };
     sql
 }

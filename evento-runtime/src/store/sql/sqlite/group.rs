@@ -34,13 +34,18 @@ impl Default for Queue {
     }
 }
 
-type Run = Box<dyn for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Ran> + Send>;
+pub(super) type Run = Box<dyn for<'s> FnOnce(&'s mut SqliteSession<'_>) -> BoxFuture<'s, Ran> + Send>;
 
 struct Job {
     run: Run,
     refuse: Refuse,
     extent: Extent,
-    _room: OwnedSemaphorePermit,
+    _room: Room,
+}
+
+/// A place in the queue.
+pub(super) struct Room {
+    _place: OwnedSemaphorePermit,
 }
 
 /// How much a write does.
@@ -54,12 +59,12 @@ pub(super) enum Extent {
 }
 
 /// Answers a caller whose write did not run.
-type Refuse = Arc<dyn Fn(StoreError) + Send + Sync>;
+pub(super) type Refuse = Arc<dyn Fn(StoreError) + Send + Sync>;
 
 /// A write that ran: whether it is to stay, and how to tell its caller.
-struct Ran {
-    keep: bool,
-    answer: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+pub(super) struct Ran {
+    pub(super) keep: bool,
+    pub(super) answer: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
 }
 
 enum Answer<T, E> {
@@ -91,9 +96,7 @@ where
     T: Send + 'static,
     E: From<StoreError> + Send + 'static,
 {
-    shared.writer.check_holder()?;
-    let closed = || StoreError::new(StoreErrorKind::Closed, &*shared.name);
-    let room = Arc::clone(&shared.queue.room).acquire_owned().await.map_err(|_| closed())?;
+    let room = room(shared).await?;
     let (sender, receiver) = oneshot::channel();
     let sender = Arc::new(Mutex::new(Some(sender)));
     let refuse: Refuse = {
@@ -119,15 +122,27 @@ where
             Ran { keep, answer: Box::new(answer) }
         })
     });
-    lock(&shared.queue.jobs).push_back(Job { run, refuse, extent, _room: room });
-    let worker = Arc::clone(shared);
-    shared.tasks.spawn(async move { drain(&worker).await });
+    enqueue(shared, (extent, room), run, refuse);
     match receiver.await {
         Ok(Answer::Done(result)) => result,
         Ok(Answer::Panicked(panic)) => std::panic::resume_unwind(panic),
         // The runtime of the task that had it ended.
         Err(_) => Err(StoreError::new(StoreErrorKind::Connection, &*shared.name).into()),
     }
+}
+
+/// Waits for a place in the queue. Refuses a task that would wait for itself.
+pub(super) async fn room(shared: &Shared) -> Result<Room, StoreError> {
+    shared.writer.check_holder()?;
+    let room = Arc::clone(&shared.queue.room).acquire_owned().await;
+    room.map(|place| Room { _place: place }).map_err(|_| StoreError::new(StoreErrorKind::Closed, &*shared.name))
+}
+
+/// Has work run in its turn.
+pub(super) fn enqueue(shared: &Arc<Shared>, (extent, room): (Extent, Room), run: Run, refuse: Refuse) {
+    lock(&shared.queue.jobs).push_back(Job { run, refuse, extent, _room: room });
+    let worker = Arc::clone(shared);
+    shared.tasks.spawn(async move { drain(&worker).await });
 }
 
 fn send<A>(sender: &Mutex<Option<oneshot::Sender<A>>>, answer: A) {

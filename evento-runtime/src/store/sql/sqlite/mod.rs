@@ -6,6 +6,7 @@ mod config;
 mod connect;
 mod errors;
 mod group;
+mod joined;
 mod owner;
 mod poll;
 mod readers;

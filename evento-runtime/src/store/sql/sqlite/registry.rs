@@ -15,6 +15,7 @@ use super::writer::WriterSlot;
 use super::{connect, poll};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::source::pages::Pages;
+use crate::store::sql::joining::Joining;
 use crate::sync::{Mutex, lock};
 use crate::task::Tasks;
 
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(super) synchronous: Synchronous,
     pub(super) writer: WriterSlot,
     pub(super) queue: Queue,
+    pub(super) joining: Joining,
     /// Own writes, janitors of the writer, the watch for other processes.
     pub(super) tasks: Tasks,
     pub(super) wake: watch::Sender<u64>,
@@ -77,6 +79,7 @@ impl Shared {
             synchronous: config.synchronous,
             writer: WriterSlot::new(connection, options, Arc::clone(&name)),
             queue: Queue::default(),
+            joining: Joining::default(),
             tasks,
             wake,
             pages: Pages::default(),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::group::{Extent, write_then};
+use super::registry::Shared;
 use super::store::Inner;
-use super::{APPENDING, SQL};
+use super::{APPENDING, SQL, joined};
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{AppendError, StoreError};
 use crate::event::{Position, Timestamp};
@@ -12,48 +13,17 @@ use crate::source::sql::append::{append, append_at_once};
 use crate::source::sql::known::emitting;
 use crate::source::sql::number_of;
 use crate::source::{Append, Appended, Expected};
+use crate::store::sql::joining::may_join;
 use crate::store::sql::{consumer, state};
 use crate::store::{Checkpoint, Lease, Settlement};
 
 impl Inner {
     pub(super) async fn append(&self, batch: Append) -> Result<Appended, AppendError> {
-        let (batch, now) = (Arc::new(batch), SystemClock.now());
-        if let Some(appended) = self.append_at_once(&batch, now).await? {
-            return Ok(appended);
+        if may_join(&batch) {
+            joined::append(&self.shared, batch).await
+        } else {
+            append_alone(&self.shared, batch).await
         }
-        let shared = Arc::clone(&self.shared);
-        let work = write_then(
-            &self.shared,
-            Extent::Several,
-            move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
-            |appended: &Appended| !appended.known,
-            move |appended: &Appended| {
-                if !appended.known {
-                    shared.announce(number_of(&appended.last));
-                }
-            },
-        );
-        work.await
-    }
-
-    /// `None`: nothing was stored.
-    async fn append_at_once(&self, batch: &Arc<Append>, now: Timestamp) -> Result<Option<Appended>, StoreError> {
-        if (APPENDING.at_once)(batch.events.len()).is_none() {
-            return Ok(None);
-        }
-        let (batch, shared) = (Arc::clone(batch), Arc::clone(&self.shared));
-        let work = write_then(
-            &self.shared,
-            Extent::Statement,
-            move |session| Box::pin(async move { append_at_once(session, &APPENDING, &batch, now).await }),
-            Option::is_some,
-            move |appended: &Option<Appended>| {
-                if let Some(appended) = appended {
-                    shared.announce(number_of(&appended.last));
-                }
-            },
-        );
-        work.await
     }
 
     pub(super) async fn settle(self: &Arc<Self>, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
@@ -113,4 +83,45 @@ impl Inner {
         );
         work.await
     }
+}
+
+/// An append by itself.
+pub(super) async fn append_alone(shared: &Arc<Shared>, batch: Append) -> Result<Appended, AppendError> {
+    let (batch, now) = (Arc::new(batch), SystemClock.now());
+    if let Some(appended) = at_once(shared, &batch, now).await? {
+        return Ok(appended);
+    }
+    let announcing = Arc::clone(shared);
+    let work = write_then(
+        shared,
+        Extent::Several,
+        move |session| Box::pin(async move { append(session, &SQL, &APPENDING, &batch, now).await }),
+        |appended: &Appended| !appended.known,
+        move |appended: &Appended| {
+            if !appended.known {
+                announcing.announce(number_of(&appended.last));
+            }
+        },
+    );
+    work.await
+}
+
+/// `None`: nothing was stored.
+async fn at_once(shared: &Arc<Shared>, batch: &Arc<Append>, now: Timestamp) -> Result<Option<Appended>, StoreError> {
+    if (APPENDING.at_once)(batch.events.len()).is_none() {
+        return Ok(None);
+    }
+    let (batch, announcing) = (Arc::clone(batch), Arc::clone(shared));
+    let work = write_then(
+        shared,
+        Extent::Statement,
+        move |session| Box::pin(async move { append_at_once(session, &APPENDING, &batch, now).await }),
+        Option::is_some,
+        move |appended: &Option<Appended>| {
+            if let Some(appended) = appended {
+                announcing.announce(number_of(&appended.last));
+            }
+        },
+    );
+    work.await
 }
