@@ -19,16 +19,34 @@ use crate::store::ClaimState;
 impl ConsumerProcessor {
     /// Asks for the next page where there is room for a good one, or for any where nothing else is left to start.
     pub(super) fn read_ahead(&mut self) {
-        if !self.may_begin() {
-            return;
+        let (room, worthwhile) = self.room(0, 0);
+        if worthwhile || self.is_starved() {
+            self.read(room);
         }
+    }
+
+    /// The same while a page is there that is not taken in yet: the next one comes meanwhile.
+    fn read_beside(&mut self, batch: &Batch) {
+        let bytes = batch.events.iter().map(StoredEvent::weight).sum();
+        let (room, worthwhile) = self.room(batch.events.len(), bytes);
+        // After failures the next read waits, and at the head there is nothing to read.
+        if worthwhile && batch.more && self.transient_streak == 0 {
+            self.read(room);
+        }
+    }
+
+    fn read(&mut self, room: FetchLimits) {
+        if self.may_begin() && room.events > 0 && room.bytes > 0 {
+            self.feed.read(room);
+        }
+    }
+
+    /// What may be read beside what waits and `events` more, and whether that is a good page.
+    fn room(&self, events: usize, bytes: usize) -> (FetchLimits, bool) {
         let settings = &self.plan.settings;
-        let events = settings.look_ahead.saturating_sub(self.pending).min(settings.page);
-        let bytes = settings.look_ahead_bytes.saturating_sub(self.pending_bytes);
-        let worthwhile = events >= settings.page.min(settings.look_ahead / 2);
-        if events > 0 && bytes > 0 && (worthwhile || self.is_starved()) {
-            self.feed.read(FetchLimits { events, bytes });
-        }
+        let events = settings.look_ahead.saturating_sub(self.pending + events).min(settings.page);
+        let bytes = settings.look_ahead_bytes.saturating_sub(self.pending_bytes + bytes);
+        (FetchLimits { events, bytes }, events >= settings.page.min(settings.look_ahead / 2))
     }
 
     /// Whether nothing that was read could start, whatever permits there are.
@@ -46,6 +64,7 @@ impl ConsumerProcessor {
             FeedEvent::Page(Page { batch, claims, .. }) => {
                 let events = batch.events.len();
                 self.plan.dispatch.tell(|telemetry| telemetry.page_read(&self.plan.id, events));
+                self.read_beside(&batch);
                 self.take_in(batch, &claims);
                 self.redrive_next();
                 if self.transient_streak > 0 {
