@@ -36,16 +36,9 @@ impl Entry {
     }
 }
 
-/// Events that were handled in transactions, and whose rows say so until a checkpoint covers them: so many need no room
-/// in the window, since they do not run again.
-const NOTED: u64 = 8_192;
-
 /// Remembers which checkpoint was computed when, so that the window knows what a stored one has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    covered: u64,
-    noted: u64,
-}
+pub struct Mark(u64);
 
 /// Which deliveries are pending, started, settled. Memory grows with the open ones only.
 #[derive(Debug, Clone)]
@@ -61,9 +54,6 @@ pub struct DeliveryLog {
     /// Deliveries covered so far, and how many of them the stored checkpoint knows.
     covered: u64,
     stored: u64,
-    /// The same of those that would not run again even without that checkpoint.
-    noted: u64,
-    stored_noted: u64,
     /// Started, not covered.
     exposed: usize,
 }
@@ -82,8 +72,6 @@ impl DeliveryLog {
             reach: checkpoint.reach.clone(),
             covered: 0,
             stored: 0,
-            noted: 0,
-            stored_noted: 0,
             exposed: 0,
         }
     }
@@ -148,7 +136,7 @@ impl DeliveryLog {
     /// For [`stored`](Self::stored), where what is stored covers all that is covered by now.
     #[must_use]
     pub const fn mark(&self) -> Mark {
-        Mark { covered: self.covered, noted: self.noted }
+        Mark(self.covered)
     }
 
     /// Nothing more has to be stored for it but the checkpoint. Also without having started: skipped by rule.
@@ -164,13 +152,6 @@ impl DeliveryLog {
             self.reach = Some(entry.position);
         }
         self.covered += 1;
-    }
-
-    /// The same for one whose transaction has stored that it is handled.
-    pub fn settle_noted(&mut self, number: DeliveryNo) {
-        let before = self.covered;
-        self.settle(number);
-        self.noted += self.covered - before;
     }
 
     /// How far everything is settled.
@@ -245,12 +226,10 @@ impl DeliveryLog {
         self.covered - self.stored
     }
 
-    /// Deliveries that would run again if the process died now: begun and not covered, or covered and not stored, neither
-    /// by a checkpoint nor by their transaction.
+    /// Deliveries that would run again if the process died now: begun and not covered, or covered and not stored.
     #[must_use]
     pub fn exposure(&self) -> usize {
-        let again = self.changed() - (self.noted - self.stored_noted).min(NOTED);
-        self.exposed.saturating_add(usize::try_from(again).unwrap_or(usize::MAX))
+        self.exposed.saturating_add(usize::try_from(self.changed()).unwrap_or(usize::MAX))
     }
 
     /// What may be stored now, in one settlement with what settles the deliveries of `with`.
@@ -282,14 +261,13 @@ impl DeliveryLog {
             .cloned()
             .collect();
         let fresh = with.iter().filter(|number| self.open.get(**number).is_some_and(|entry| !entry.is_covered()));
-        let covered = self.covered + u64::try_from(fresh.count()).unwrap_or(u64::MAX);
-        (Checkpoint { watermark, reach, open }, Mark { covered, noted: self.noted })
+        let mark = self.covered + u64::try_from(fresh.count()).unwrap_or(u64::MAX);
+        (Checkpoint { watermark, reach, open }, Mark(mark))
     }
 
     /// A checkpoint computed at `mark` is stored; what was stored with it is [settled](Self::settle) first.
     pub fn stored(&mut self, mark: Mark) {
-        self.stored = self.stored.max(mark.covered);
-        self.stored_noted = self.stored_noted.max(mark.noted);
+        self.stored = self.stored.max(mark.0);
     }
 }
 

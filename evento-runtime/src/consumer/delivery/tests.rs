@@ -9,8 +9,7 @@ enum Step {
     Push(u8, bool),
     Foreign(u8),
     Start(usize),
-    /// Also by a transaction that says so.
-    Settle(usize, bool),
+    Settle(usize),
     GiveBack(usize),
     Store(u64),
 }
@@ -20,7 +19,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (1_u8..9, any::<bool>()).prop_map(|(gap, cover)| Step::Push(gap, cover)),
         1 => (1_u8..9).prop_map(Step::Foreign),
         3 => any::<usize>().prop_map(Step::Start),
-        3 => (any::<usize>(), any::<bool>()).prop_map(|(i, noted)| Step::Settle(i, noted)),
+        3 => any::<usize>().prop_map(Step::Settle),
         1 => any::<usize>().prop_map(Step::GiveBack),
         1 => (0_u64..7).prop_map(Step::Store),
     ];
@@ -44,7 +43,7 @@ proptest! {
         let mut log = DeliveryLog::resume(&Checkpoint::default());
         let mut at = 0_u64;
         let mut deliveries: Vec<(DeliveryNo, u64, Cover)> = Vec::new();
-        let (mut started, mut settled, mut noted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut started, mut settled) = (BTreeSet::new(), BTreeSet::new());
         let mut stored = Checkpoint::default();
         for step in steps {
             match step {
@@ -66,15 +65,11 @@ proptest! {
                         started.insert(position);
                     }
                 }
-                Step::Settle(i, by_transaction) if !deliveries.is_empty() => {
+                Step::Settle(i) if !deliveries.is_empty() => {
                     let (number, position, _) = deliveries[i % deliveries.len()];
-                    if started.contains(&position) && settled.insert(position) {
-                        if by_transaction {
-                            log.settle_noted(number);
-                            noted.insert(position);
-                        } else {
-                            log.settle(number);
-                        }
+                    if started.contains(&position) {
+                        log.settle(number);
+                        settled.insert(position);
                     }
                 }
                 Step::Store(with) => {
@@ -100,7 +95,7 @@ proptest! {
                         started.remove(&position);
                     }
                 }
-                Step::Start(_) | Step::Settle(..) | Step::GiveBack(_) => {}
+                Step::Start(_) | Step::Settle(_) | Step::GiveBack(_) => {}
             }
             let covered = |p: u64, cover: Cover| settled.contains(&p) || (started.contains(&p) && cover == Cover::Start);
             // What the log would store now runs exactly what is not covered.
@@ -110,8 +105,8 @@ proptest! {
             // What is stored never covers an event that has not started (or, where that counts, not settled) …
             let again = runs_again(&stored, deliveries.iter().map(|(_, p, _)| *p));
             prop_assert!(expected.is_subset(&again), "covered too much");
-            // … and of what it runs again, at most the exposure had begun, and is in no other place known to be handled.
-            let begun = again.iter().filter(|p| started.contains(p) && !noted.contains(p)).count();
+            // … and of what it runs again, at most the exposure had begun.
+            let begun = again.iter().filter(|p| started.contains(p)).count();
             prop_assert!(begun <= log.exposure(), "{} run again, exposure {}", begun, log.exposure());
             // A stop covers nothing that is not settled.
             let (last, _) = log.final_checkpoint(&BTreeSet::new());
@@ -181,26 +176,4 @@ fn what_was_read_before_is_recognised() {
     assert!(log.push(&Position::from_u64(5), Cover::Settle).is_some());
     assert!(log.push(&Position::from_u64(5), Cover::Settle).is_none());
     assert!(log.push(&Position::from_u64(3), Cover::Settle).is_none());
-}
-
-/// What a transaction says was handled does not run again, and takes no room; but its rows wait for a checkpoint, and are
-/// not to be without number.
-#[test]
-fn what_a_transaction_has_noted_takes_no_room() {
-    let mut log = DeliveryLog::resume(&Checkpoint::default());
-    let mut next = 1..;
-    let mut handle = |log: &mut DeliveryLog, noted: bool| {
-        let number = log.push(&Position::from_u64(next.next().unwrap()), Cover::Settle).unwrap();
-        log.start(number);
-        if noted { log.settle_noted(number) } else { log.settle(number) }
-    };
-    (0..10).for_each(|_| handle(&mut log, false));
-    assert_eq!((log.exposure(), log.changed()), (10, 10));
-    (0..NOTED).for_each(|_| handle(&mut log, true));
-    assert_eq!((log.exposure(), log.changed()), (10, NOTED + 10));
-    let (_, mark) = log.checkpoint(&BTreeSet::new());
-    (0..3).for_each(|_| handle(&mut log, true));
-    assert_eq!(log.exposure(), 13, "three too many");
-    log.stored(mark);
-    assert_eq!((log.exposure(), log.changed()), (0, 3));
 }

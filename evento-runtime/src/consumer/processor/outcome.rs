@@ -147,9 +147,6 @@ impl ConsumerProcessor {
             self.timer_stored(due_at);
         }
         let position = self.deliveries.get(number).map(|delivery| delivery.event.position.clone());
-        if committed == Committed::Noted {
-            self.log.settle_noted(number);
-        }
         self.settle(number);
         if let Some(position) = position.filter(|_| committed == Committed::Noted) {
             self.settler.completed(position);
