@@ -23,8 +23,9 @@ struct Made {
     n: u64,
 }
 
+/// In the consumer's own loop.
 #[derive(Default)]
-struct Inline;
+pub(crate) struct Inline;
 
 #[projector(version = 1)]
 impl Inline {
@@ -32,8 +33,9 @@ impl Inline {
     async fn any(&self, _event: RawEvent) {}
 }
 
+/// On the executor `lanes`.
 #[derive(Default)]
-struct OnLanes;
+pub(crate) struct OnLanes;
 
 #[projector(version = 1)]
 impl OnLanes {

@@ -8,29 +8,13 @@ use evento_runtime::prelude::*;
 use evento_runtime::store::MemoryStore;
 use evento_runtime::{Bundle, CheckpointMode, ConsumerExecutors, Expected};
 
+use crate::allocations::{Inline, OnLanes};
+
 /// So many events are handled, instead of a process begun that handles them.
 const EVENTS: &str = "EVENTO_COST_EVENTS";
 
 /// With and without an executor.
 const WAY: &str = "EVENTO_COST_WAY";
-
-#[derive(Default)]
-struct InLine;
-
-#[projector(version = 1)]
-impl InLine {
-    #[event_handler]
-    async fn any(&self, _event: RawEvent) {}
-}
-
-#[derive(Default)]
-struct OnLanes;
-
-#[projector(version = 1)]
-impl OnLanes {
-    #[event_handler(executor = "lanes")]
-    async fn any(&self, _event: RawEvent) {}
-}
 
 fn handle(events: u64, way: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -44,7 +28,7 @@ fn handle(events: u64, way: &str) {
         let builder = match way {
             "tasks" => builder.component(OnLanes).executor(ConsumerExecutors::tasks("lanes", 64)),
             "partitioned" => builder.component(OnLanes).executor(ConsumerExecutors::partitioned("lanes", 64)),
-            _ => builder.component(InLine),
+            _ => builder.component(Inline),
         };
         let running = builder.build().unwrap().start().await.unwrap();
         let mut status = running.supervisor().status_cells()[0].subscribe();

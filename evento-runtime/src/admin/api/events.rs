@@ -67,8 +67,7 @@ pub(crate) async fn page(shared: &Shared, wanted: &Wanted) -> Result<Events, Fau
     let since = (!wanted.since.is_empty()).then(|| time(&wanted.since)).transpose()?;
     let context = match &*wanted.context {
         // With a key it is no pattern.
-        "" => ContextPattern::All,
-        _ if !wanted.key.is_empty() => ContextPattern::All,
+        text if text.is_empty() || !wanted.key.is_empty() => ContextPattern::All,
         text => ContextPattern::parse(text).map_err(|why| Fault::invalid(format!("the context: {why}")))?,
     };
     if let (Some(since), None) = (since, &after) {
