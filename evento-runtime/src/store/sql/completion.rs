@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::consumer::Named;
 use super::session::{Session, Value};
-use super::statements::{Chunked, Statements, chunks};
+use super::statements::{Chunked, Several, Statements, chunks, listed};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::identity::ConsumerId;
-use crate::store::Settlement;
+use crate::store::{Lease, Settlement};
 
 /// Writes what a settlement says of completed positions. Within a write transaction.
 pub(super) async fn change(
@@ -22,13 +22,73 @@ pub(super) async fn change(
         session.execute(sql.completions.clear, &[consumer]).await?;
     }
     let (completed, covered) = (distinct(&settlement.completed), distinct(&settlement.covered));
-    let put = each(session, &sql.completions.put, &[], &completed, |position| vec![consumer, position]).await?;
-    if put < u64::try_from(completed.len()).unwrap_or(u64::MAX) {
+    let put = match &sql.completions.put {
+        Several::Chunked(put) => each(session, put, &[], &completed, |position| vec![consumer, position]).await?,
+        Several::Listed(put) => all(session, put, &[consumer], &completed).await?,
+    };
+    all_put(session, put, completed.len())?;
+    match &sql.completions.remove {
+        Several::Chunked(remove) => each(session, remove, &[consumer], &covered, |position| vec![position]).await?,
+        Several::Listed(remove) => match (covered.first(), covered.last()) {
+            (Some(lowest), Some(highest)) => {
+                all(session, remove, &[consumer, Value::from(*lowest), Value::from(*highest)], &covered).await?
+            }
+            _ => 0,
+        },
+    };
+    Ok(())
+}
+
+fn all_put(session: &dyn Session, put: u64, completed: usize) -> Result<(), StoreError> {
+    if put < u64::try_from(completed).unwrap_or(u64::MAX) {
         // A commit whose outcome was unknown was one after all: this transaction must not be a second one.
         return Err(session.error(StoreErrorKind::Conflict).detail("an event was completed before"));
     }
-    each(session, &sql.completions.remove, &[consumer], &covered, |position| vec![position]).await?;
     Ok(())
+}
+
+/// What stands before a settlement that one statement stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is stored.
+    Stored,
+    /// The epoch is not known to hold: nothing is stored, and it takes several statements to say why.
+    NotHeld,
+    /// The transaction is not the one that was begun: nothing is stored.
+    NotMarked,
+}
+
+/// Stores a settlement of nothing but completed positions, in one statement. Within the transaction of a handler.
+pub(super) async fn settle(
+    session: &mut dyn Session,
+    statement: &'static str,
+    consumer: i64,
+    lease: &Lease,
+    completed: &[Position],
+) -> Result<Standing, StoreError> {
+    let completed = distinct(completed);
+    let list = listed(completed.iter().copied());
+    let rows = session.fetch(statement, &[Value::Int(consumer), lease.epoch.0.into(), Value::Text(&list)]).await?;
+    let Some(row) = rows.first() else { return Ok(Standing::NotMarked) };
+    match (row.flag(0)?, row.int(1)?) {
+        (false, _) => Ok(Standing::NotMarked),
+        (true, 0) => Ok(Standing::NotHeld),
+        (true, _) => all_put(session, row.count(2)?, completed.len()).map(|()| Standing::Stored),
+    }
+}
+
+/// Runs a statement for positions as one value, if there are any, `first` bound before it. Answers how many rows it changed.
+async fn all(
+    session: &mut dyn Session,
+    statement: &'static str,
+    first: &[Value<'_>],
+    positions: &[&Position],
+) -> Result<u64, StoreError> {
+    if positions.is_empty() {
+        return Ok(0);
+    }
+    let list = listed(positions.iter().copied());
+    session.execute(statement, &[first, &[Value::Text(&list)]].concat()).await
 }
 
 /// In their order, so that nobody waits for each other in a circle.

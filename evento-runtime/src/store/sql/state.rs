@@ -5,7 +5,7 @@ use super::session::{Row, Session, Value};
 use super::statements::Statements;
 use super::{attempt, claim, completion, dead_letter, history, prune, saga, timer};
 use crate::error::{StoreError, StoreErrorKind};
-use crate::event::Timestamp;
+use crate::event::{Position, Timestamp};
 use crate::identity::{ConsumerId, Epoch};
 use crate::source::PreparedEvent;
 use crate::source::sql::known::fresh;
@@ -52,8 +52,14 @@ fn checkpoint(row: &Row) -> Result<Option<Checkpoint>, StoreError> {
     }))
 }
 
-/// The checkpoint of a settlement that holds nothing else: most of them, and it takes one statement.
-pub(crate) fn checkpoint_alone(settlement: &Settlement) -> Option<&Checkpoint> {
+/// What a settlement holds if it is only one thing, as most do: then it takes one statement.
+pub(crate) enum Alone<'s> {
+    Checkpoint(&'s Checkpoint),
+    Completed(&'s [Position]),
+}
+
+/// The one thing that a settlement holds.
+pub(crate) fn alone(settlement: &Settlement) -> Option<Alone<'_>> {
     // Each field by its name: a new one has to say what it means here.
     let Settlement {
         dead_letters,
@@ -86,7 +92,6 @@ pub(crate) fn checkpoint_alone(settlement: &Settlement) -> Option<&Checkpoint> {
         && fired.is_empty()
         && claims.is_empty()
         && !forget_completed
-        && completed.is_empty()
         && covered.is_empty()
         && ownership.is_none()
         && attempts.is_empty()
@@ -96,7 +101,12 @@ pub(crate) fn checkpoint_alone(settlement: &Settlement) -> Option<&Checkpoint> {
         && resetting.is_none()
         && replay_to.is_none()
         && !rereads;
-    checkpoint.as_ref().filter(|_| is_alone)
+    match checkpoint {
+        _ if !is_alone => None,
+        Some(checkpoint) if completed.is_empty() => Some(Alone::Checkpoint(checkpoint)),
+        None if !completed.is_empty() => Some(Alone::Completed(completed)),
+        _ => None,
+    }
 }
 
 /// Stores such a checkpoint under the epoch of its lease, in one statement that needs no transaction. `false`: nothing

@@ -1,6 +1,7 @@
 //! What a dialect has to say. Placeholders stand in textual order and are bound in that order.
 
 use super::prune::PruneStatements;
+use crate::event::Position;
 
 /// One statement for several rows at once, for each of these numbers of rows, the largest first, the last one 1.
 pub(crate) type Chunked = [(usize, &'static str); 4];
@@ -187,16 +188,42 @@ pub(crate) struct ClaimStatements {
 
 /// The statements about events that were handled in transactions.
 pub(crate) struct CompletionStatements {
-    /// Per event: consumer, position. One that is there is left alone.
-    pub(crate) put: Chunked,
-    /// consumer, positions.
-    pub(crate) remove: Chunked,
+    /// Per event: consumer, position; or consumer, listed positions. One that is there is left alone.
+    pub(crate) put: Several,
+    /// consumer, positions; or consumer, the lowest, the highest, listed positions.
+    pub(crate) remove: Several,
     /// consumer.
     pub(crate) clear: &'static str,
     /// bundle, component, version, context → positions, ascending.
     pub(crate) list: &'static str,
     /// bundle, component, version.
     pub(crate) forget: &'static str,
+    /// consumer, epoch, listed positions, within the transaction of a handler → whether it is the one that was begun,
+    /// whether the epoch is held as by [`share_fence`](Statements::share_fence), and how many were put. Puts nothing unless
+    /// both; makes sure that the consumer counts as stored. `None`: it takes several statements.
+    pub(crate) settle: Option<&'static str>,
+}
+
+/// A statement for several positions of a consumer.
+pub(crate) enum Several {
+    /// For so many at once, each a value.
+    Chunked(Chunked),
+    /// For however many in one value, [`listed`].
+    Listed(&'static str),
+}
+
+/// Positions as one value: hexadecimal, with commas between them.
+pub(crate) fn listed<'p>(positions: impl IntoIterator<Item = &'p Position>) -> String {
+    let mut list = String::new();
+    for position in positions {
+        if !list.is_empty() {
+            list.push(',');
+        }
+        for byte in position.as_bytes() {
+            list.extend([byte >> 4, byte & 15].map(|nibble| char::from(b"0123456789abcdef"[usize::from(nibble)])));
+        }
+    }
+    list
 }
 
 /// The statements about commands, audit and instances.

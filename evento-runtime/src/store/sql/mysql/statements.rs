@@ -5,7 +5,7 @@ use crate::store::sql::prune::{PruneStatements, gone};
 use crate::store::sql::server::ServerStatements;
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
-    Statements, TimerStatements, chunked,
+    Several, Statements, TimerStatements, chunked,
 };
 
 /// Microseconds since 1970 by the clock of the database, in whatever time zone the session is.
@@ -350,11 +350,12 @@ pub(crate) static SQL: Statements = Statements {
     },
 
     completions: CompletionStatements {
-        put: chunked!("INSERT IGNORE INTO @completion (consumer, position) VALUES ", "(?,?)", ""),
-        remove: chunked!("DELETE FROM @completion WHERE consumer = ? AND position IN (", "?", ")"),
+        put: Several::Chunked(chunked!("INSERT IGNORE INTO @completion (consumer, position) VALUES ", "(?,?)", "")),
+        remove: Several::Chunked(chunked!("DELETE FROM @completion WHERE consumer = ? AND position IN (", "?", ")")),
         clear: "DELETE FROM @completion WHERE consumer = ?",
         list: concat!("SELECT position FROM @completion WHERE consumer = ", consumer!(), " ORDER BY position"),
         forget: concat!("DELETE FROM @completion WHERE consumer IN ", of_version!()),
+        settle: None,
     },
 
     admin: AdminStatements {

@@ -149,9 +149,11 @@ impl Server for PostgresServer {
         !self.prepared()
     }
 
-    /// The server ends it if this process stops in the middle, so that a takeover need not wait for ever.
+    /// The server ends it if this process stops in the middle, so that a takeover need not wait for ever. It looks at
+    /// the size of a table each time: a plan kept from when there was nothing would read all that was since deleted.
     async fn begin(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 10000";
+        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+             SET LOCAL idle_in_transaction_session_timeout = 10000; SET LOCAL plan_cache_mode = force_custom_plan";
         PostgresSession::new(connection, &self.name, true).run(begin).await
     }
 

@@ -4,7 +4,7 @@ use crate::store::sql::prune::{PruneStatements, gone};
 use crate::store::sql::server::ServerStatements;
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
-    Statements, TimerStatements, chunked,
+    Several, Statements, TimerStatements, chunked,
 };
 
 /// Microseconds since 1970 by the clock of the database.
@@ -21,6 +21,21 @@ macro_rules! held {
         " FROM @fence AS f WHERE f.consumer = ? AND f.epoch = ? \
          AND NOT EXISTS (SELECT 1 FROM @lease AS l WHERE l.consumer = f.consumer AND l.epoch > f.epoch) \
          FOR SHARE OF f"
+    };
+}
+
+/// Whether the transaction is one that was begun for a handler: by a setting that ends with it.
+macro_rules! marked {
+    () => {
+        "coalesce(current_setting('evento.transaction', true), '') = 'open'"
+    };
+}
+pub(super) use marked;
+
+/// Positions of one bound value.
+macro_rules! listed {
+    () => {
+        "decode(unnest(string_to_array(?, ',')), 'hex')"
     };
 }
 
@@ -316,11 +331,34 @@ pub(crate) static SQL: Statements = Statements {
     },
 
     completions: CompletionStatements {
-        put: chunked!("INSERT INTO @completion (consumer, position) VALUES ", "(?,?)", " ON CONFLICT DO NOTHING"),
-        remove: chunked!("DELETE FROM @completion WHERE consumer = ? AND position IN (", "?", ")"),
+        put: Several::Listed(concat!(
+            "INSERT INTO @completion (consumer, position) SELECT ?::bigint, ",
+            listed!(),
+            " ON CONFLICT DO NOTHING"
+        )),
+        remove: Several::Listed(concat!(
+            // Between them: what was removed before is not looked at, however much of it there still is.
+            "DELETE FROM @completion WHERE consumer = ? AND position >= ? AND position <= ? AND position IN (SELECT ",
+            listed!(),
+            ")"
+        )),
         clear: "DELETE FROM @completion WHERE consumer = ?",
         list: concat!("SELECT position FROM @completion WHERE consumer = ", consumer!(), " ORDER BY position"),
         forget: concat!("DELETE FROM @completion WHERE consumer IN ", of_version!()),
+        settle: Some(concat!(
+            "WITH held AS MATERIALIZED (SELECT f.consumer",
+            held!(),
+            "), put AS (INSERT INTO @completion (consumer, position) SELECT consumer, ",
+            listed!(),
+            " FROM held WHERE ",
+            marked!(),
+            " ON CONFLICT DO NOTHING RETURNING 1), counted AS (INSERT INTO @checkpoint (consumer) SELECT consumer FROM held \
+             WHERE ",
+            marked!(),
+            " ON CONFLICT DO NOTHING) SELECT ",
+            marked!(),
+            ", (SELECT count(*) FROM held), (SELECT count(*) FROM put)"
+        )),
     },
 
     admin: AdminStatements {

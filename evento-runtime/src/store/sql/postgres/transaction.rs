@@ -9,6 +9,7 @@ use sqlx::postgres::PgConnection;
 use super::config::Postgres;
 use super::errors::{failed, is_unknown_statement};
 use super::server::PostgresServer;
+use super::statements::marked;
 use crate::error::StoreError;
 use crate::store::sql::server::{Server as _, ServerTransaction, Transacting};
 use crate::store::{Database, Lease, OpenTransaction, Settlement};
@@ -75,13 +76,13 @@ impl Transacting for PostgresServer {
 
     /// By a setting that ends with the transaction.
     async fn is_marked(&self, connection: &mut PgConnection) -> Result<bool, StoreError> {
-        let ask = "SELECT coalesce(current_setting('evento.transaction', true), '') = 'open'";
-        match self.session(connection).fetch(ask, &[]).await {
-            Ok(rows) => rows.first().map_or(Ok(false), |row| row.flag(0)),
-            // Through a pooler, what was parsed is gone where it was to run: so is the transaction that would have kept
-            // both on one connection.
-            Err(error) if is_unknown_statement(&error) => Ok(false),
-            Err(error) => Err(error),
-        }
+        let rows = self.session(connection).fetch(concat!("SELECT ", marked!()), &[]).await?;
+        rows.first().map_or(Ok(false), |row| row.flag(0))
+    }
+
+    /// Through a pooler, what was parsed is gone where it was to run: so is the transaction that would have kept both on
+    /// one connection.
+    fn is_elsewhere(&self, error: &StoreError) -> bool {
+        is_unknown_statement(error)
     }
 }

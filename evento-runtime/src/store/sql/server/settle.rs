@@ -5,13 +5,14 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::error::StoreError;
 use crate::source::sql::known::emitting;
 use crate::source::{Append, Expected};
+use crate::store::sql::state::Alone;
 use crate::store::sql::{consumer, state};
 use crate::store::{Checkpoint, Lease, Settlement};
 
 impl<S: Server> Inner<S> {
     pub(super) async fn settle(&self, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
         let known = self.number(&lease.consumer);
-        if let (Some(number), Some(checkpoint)) = (known, state::checkpoint_alone(&settlement))
+        if let (Some(number), Some(Alone::Checkpoint(checkpoint))) = (known, state::alone(&settlement))
             && self.put_checkpoint_alone(number, lease, checkpoint).await?
         {
             return Ok(());

@@ -4,7 +4,7 @@ use crate::store::sql::names::Names;
 use crate::store::sql::prune::PruneStatements;
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, Chunked, ClaimStatements, CompletionStatements, ParkedStatements,
-    SagaStatements, Statements, TimerStatements,
+    SagaStatements, Several, Statements, TimerStatements,
 };
 
 /// Ownership where several may write at once.
@@ -38,6 +38,10 @@ impl ServerStatements {
 pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
     let one = |template: &'static str| names.render(template);
     let several = |chunked: &Chunked| chunked.map(|(rows, template)| (rows, names.render(template)));
+    let positions = |statement: &Several| match statement {
+        Several::Chunked(chunked) => Several::Chunked(several(chunked)),
+        Several::Listed(template) => Several::Listed(one(template)),
+    };
     Box::leak(Box::new(Statements {
         events_by_id: several(&sql.events_by_id),
         before: one(sql.before),
@@ -116,11 +120,12 @@ pub(crate) fn rendered(sql: &Statements, names: &Names) -> &'static Statements {
             forget: one(sql.claims.forget),
         },
         completions: CompletionStatements {
-            put: several(&sql.completions.put),
-            remove: several(&sql.completions.remove),
+            put: positions(&sql.completions.put),
+            remove: positions(&sql.completions.remove),
             clear: one(sql.completions.clear),
             list: one(sql.completions.list),
             forget: one(sql.completions.forget),
+            settle: sql.completions.settle.map(one),
         },
         admin: AdminStatements {
             put_command: one(sql.admin.put_command),

@@ -17,7 +17,9 @@ use crate::event::Position;
 use crate::identity::ConsumerId;
 use crate::source::sql::known::emitting;
 use crate::source::{Append, Expected};
-use crate::store::sql::{completion, consumer, state};
+use crate::store::sql::completion::{self, Standing};
+use crate::store::sql::consumer;
+use crate::store::sql::state::{self, Alone};
 use crate::store::{Database, Lease, OpenTransaction, Settlement, TransactionStore};
 
 /// How long undoing a transaction is waited for; a statement that was given up may still run. Then the connection is
@@ -51,6 +53,11 @@ pub(crate) trait Transacting: Server {
     /// Whether the transaction with the mark is open, and can go on; the mark may be used up. An error that a statement
     /// has failed before is [`Aborted`](StoreErrorKind::Aborted).
     async fn is_marked(&self, connection: &mut Self::Connection) -> Result<bool, StoreError>;
+
+    /// Whether an error says that two statements of the transaction were not run on one connection: it has ended.
+    fn is_elsewhere(&self, _error: &StoreError) -> bool {
+        false
+    }
 }
 
 /// A transaction, and the connection it is on. Dropping it closes the connection, and so ends it.
@@ -99,12 +106,24 @@ impl<S: Transacting> ServerTransaction<S> {
 
     /// Refuses to go on in anything but the transaction that was begun.
     async fn check(&mut self) -> Result<(), StoreError> {
-        if Manager::<S>::get_transaction_depth(&self.taken.connection) != 1 {
-            return Err(self.aborted("a transaction within it was neither committed nor rolled back"));
+        self.check_depth()?;
+        let marked = self.inner.server.is_marked(&mut self.taken.connection).await;
+        self.judge(marked)
+    }
+
+    fn check_depth(&self) -> Result<(), StoreError> {
+        match Manager::<S>::get_transaction_depth(&self.taken.connection) {
+            1 => Ok(()),
+            _ => Err(self.aborted("a transaction within it was neither committed nor rolled back")),
         }
-        match self.inner.server.is_marked(&mut self.taken.connection).await {
+    }
+
+    fn judge(&self, marked: Result<bool, StoreError>) -> Result<(), StoreError> {
+        let ended = "it has ended already: by a statement of the handler, or by the server";
+        match marked {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.aborted("it has ended already: by a statement of the handler, or by the server")),
+            Ok(false) => Err(self.aborted(ended)),
+            Err(error) if self.inner.server.is_elsewhere(&error) => Err(self.aborted(ended)),
             // Perhaps a network that failed; but a handler that idles does so every time, and would be run for ever.
             // Without its cause, which would say that it passes.
             Err(error) if error.kind() == StoreErrorKind::Connection && self.began.elapsed() >= IDLE => {
@@ -117,6 +136,10 @@ impl<S: Transacting> ServerTransaction<S> {
     pub(crate) async fn settle(&mut self, lease: &Lease, settlement: &Settlement) -> Result<(), StoreError> {
         let first = self.stage == Stage::Open;
         self.stage = Stage::Settling;
+        if first && self.settle_at_once(lease, settlement).await? {
+            self.stage = Stage::Settled;
+            return Ok(());
+        }
         if first {
             self.check().await?;
         }
@@ -142,6 +165,27 @@ impl<S: Transacting> ServerTransaction<S> {
         }
         self.stage = Stage::Settled;
         Ok(())
+    }
+
+    /// In one statement, where one is enough. `false`: nothing was stored.
+    async fn settle_at_once(&mut self, lease: &Lease, settlement: &Settlement) -> Result<bool, StoreError> {
+        let (server, number) = (&self.inner.server, self.inner.number(&lease.consumer));
+        let (Some(statement), Some(number), Some(Alone::Completed(completed))) =
+            (server.sql().completions.settle, number, state::alone(settlement))
+        else {
+            return Ok(false);
+        };
+        self.check_depth()?;
+        let mut session = server.session(&mut self.taken.connection);
+        let standing = completion::settle(&mut *session, statement, number, lease, completed).await;
+        drop(session);
+        match standing {
+            Ok(Standing::Stored) => Ok(true),
+            Ok(Standing::NotHeld) => Ok(false),
+            Ok(Standing::NotMarked) => self.judge(Ok(false)).map(|()| false),
+            Err(error) if error.kind() == StoreErrorKind::Conflict => Err(error),
+            Err(error) => self.judge(Err(error)).map(|()| false),
+        }
     }
 
     /// In a task of its own: whoever stops waiting does not keep readers from being told.

@@ -5,7 +5,7 @@ use crate::source::sql::append::Appending;
 use crate::store::sql::prune::{PruneStatements, gone};
 use crate::store::sql::statements::{
     AdminStatements, AttemptStatements, ClaimStatements, CompletionStatements, ParkedStatements, SagaStatements,
-    Statements, TimerStatements, chunked,
+    Several, Statements, TimerStatements, chunked,
 };
 
 /// Milliseconds since 1970 by the clock of the database.
@@ -337,11 +337,20 @@ pub(crate) static SQL: Statements = Statements {
     },
 
     completions: CompletionStatements {
-        put: chunked!("INSERT INTO evento_completion (consumer, position) VALUES ", "(?,?)", " ON CONFLICT DO NOTHING"),
-        remove: chunked!("DELETE FROM evento_completion WHERE consumer = ? AND position IN (", "?", ")"),
+        put: Several::Chunked(chunked!(
+            "INSERT INTO evento_completion (consumer, position) VALUES ",
+            "(?,?)",
+            " ON CONFLICT DO NOTHING"
+        )),
+        remove: Several::Chunked(chunked!(
+            "DELETE FROM evento_completion WHERE consumer = ? AND position IN (",
+            "?",
+            ")"
+        )),
         clear: "DELETE FROM evento_completion WHERE consumer = ?",
         list: concat!("SELECT position FROM evento_completion WHERE consumer = ", consumer!(), " ORDER BY position"),
         forget: concat!("DELETE FROM evento_completion WHERE consumer IN ", of_version!()),
+        settle: None,
     },
 
     admin: AdminStatements {

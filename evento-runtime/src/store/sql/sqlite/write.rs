@@ -13,8 +13,9 @@ use crate::source::sql::append::{append, append_at_once};
 use crate::source::sql::known::emitting;
 use crate::source::sql::number_of;
 use crate::source::{Append, Appended, Expected};
+use crate::store::sql::consumer;
 use crate::store::sql::joining::may_join;
-use crate::store::sql::{consumer, state};
+use crate::store::sql::state::{self, Alone};
 use crate::store::{Checkpoint, Lease, Settlement};
 
 impl Inner {
@@ -27,7 +28,8 @@ impl Inner {
     }
 
     pub(super) async fn settle(self: &Arc<Self>, lease: &Lease, settlement: Settlement) -> Result<(), StoreError> {
-        if let (Some(number), Some(checkpoint)) = (self.number(&lease.consumer), state::checkpoint_alone(&settlement))
+        if let (Some(number), Some(Alone::Checkpoint(checkpoint))) =
+            (self.number(&lease.consumer), state::alone(&settlement))
             && self.put_checkpoint_alone(number, lease, checkpoint).await?
         {
             return Ok(());
