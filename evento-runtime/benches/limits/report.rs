@@ -36,6 +36,7 @@ impl Report {
         self.ratios.push(json!({
             "scenario": scenario, "store": store, "ratio": ratio, "ours": ours, "limit": limit,
             "least": least, "most": most, "runs": turns.len(), "aim": aim,
+            "turns": turns.iter().map(|turn| [turn.ours.round(), turn.limit.round()]).collect::<Vec<_>>(),
         }));
         self.bars.push(Bar { name: format!("{scenario} {store}"), ratio, least, most, aim });
     }

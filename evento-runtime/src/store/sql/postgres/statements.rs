@@ -337,10 +337,12 @@ pub(crate) static SQL: Statements = Statements {
             " ON CONFLICT DO NOTHING"
         )),
         remove: Several::Listed(concat!(
-            // Between them: what was removed before is not looked at, however much of it there still is.
-            "DELETE FROM @completion WHERE consumer = ? AND position >= ? AND position <= ? AND position IN (SELECT ",
+            // Between them: what was removed before is not looked at, however much of it there still is. `IS TRUE` keeps
+            // it from being a join, for which a planner without figures takes a loop within a loop.
+            "DELETE FROM @completion WHERE consumer = ? AND position >= ? AND position <= ? \
+             AND (position IN (SELECT ",
             listed!(),
-            ")"
+            ")) IS TRUE"
         )),
         clear: "DELETE FROM @completion WHERE consumer = ?",
         list: concat!("SELECT position FROM @completion WHERE consumer = ", consumer!(), " ORDER BY position"),
