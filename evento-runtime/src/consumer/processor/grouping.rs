@@ -28,8 +28,6 @@ const IN_LINE: (usize, Duration) = (1_000, Duration::from_millis(50));
 pub(super) struct Groups {
     /// By handler; `None`: each of its deliveries runs by itself.
     handlers: Vec<Option<Grouped>>,
-    /// The sizes of the groups of each executor.
-    lanes: Vec<Vec<Arc<GroupSize>>>,
     /// Whether any handler of the consumer's own loop has groups.
     inline: bool,
     pub(super) gate: Arc<Gate>,
@@ -72,23 +70,7 @@ impl Groups {
         };
         let handlers: Vec<Option<Grouped>> = plan.handlers.iter().zip(lanes).map(of).collect();
         let inline = handlers.iter().zip(lanes).any(|(grouped, lane)| grouped.is_some() && *lane == Lane::Inline);
-        let mut sizes = vec![Vec::new(); executors];
-        for (grouped, lane) in handlers.iter().zip(lanes) {
-            if let (Some(grouped), Lane::Executor(lane)) = (grouped, lane) {
-                sizes[*lane].push(Arc::clone(&grouped.size));
-            }
-        }
-        Self { handlers, lanes: sizes, inline, gate: Arc::default(), running: 0, covering: false }
-    }
-
-    /// As many as a group of this executor has where nothing limits it.
-    pub(super) fn wanted_on(&self, lane: usize) -> usize {
-        self.lanes[lane].iter().map(|size| size.now()).max().unwrap_or(1)
-    }
-
-    /// The same of the executor that wants most.
-    pub(super) fn wanted(&self) -> usize {
-        (0..self.lanes.len()).map(|lane| self.wanted_on(lane)).max().unwrap_or(1)
+        Self { handlers, inline, gate: Arc::default(), running: 0, covering: false }
     }
 }
 

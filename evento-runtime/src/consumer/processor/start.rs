@@ -19,9 +19,6 @@ use crate::policy::CheckpointMode;
 /// Inline deliveries handled in a row before anything else gets its turn.
 const INLINE_AT_ONCE: usize = 64;
 
-/// A group waits for no more room than this part of the window.
-const TIGHT: usize = 8;
-
 /// Permits waited for at once, where they are shared.
 const MANY_TICKETS: usize = 64;
 
@@ -39,8 +36,7 @@ impl ConsumerProcessor {
     /// Whether the next delivery of a lane may begin now. What has begun before is in the window already: were its
     /// further attempts refused by a full one, nothing would ever make room.
     fn may_start_on(&mut self, lane: usize) -> bool {
-        self.may_attempt()
-            && (self.dispatch.has_begun(lane) || (self.has_room_on(lane) && !self.outage.holds(Instant::now())))
+        self.may_attempt() && (self.dispatch.has_begun(lane) || (self.has_room() && !self.outage.holds(Instant::now())))
     }
 
     /// Whether one more delivery may begin now.
@@ -51,19 +47,6 @@ impl ConsumerProcessor {
     /// Whether one more delivery fits the window.
     fn has_room(&self) -> bool {
         self.exposure() + self.claimed_not_begun < self.plan.settings.window
-    }
-
-    /// Whether a group of a lane fits the window as large as it is at its best. Where a stored checkpoint is about to make
-    /// room it is waited for, instead of one transaction for each event that has some.
-    fn has_room_on(&self, lane: usize) -> bool {
-        let makes_room = self.log.changed() > 0 || self.settler.is_writing();
-        self.has_room() && (!makes_room || !self.is_tight(self.groups.wanted_on(lane)))
-    }
-
-    /// Whether fewer than so many more fit the window.
-    pub(super) fn is_tight(&self, wanted: usize) -> bool {
-        self.exposure() + self.claimed_not_begun + wanted.min(self.plan.settings.window / TIGHT)
-            > self.plan.settings.window
     }
 
     /// Whether any handler may be called now.

@@ -32,7 +32,7 @@ impl ConsumerProcessor {
         }
         let changed = usize::try_from(self.log.changed()).unwrap_or(usize::MAX);
         let settings = &self.plan.settings;
-        let full = changed >= settings.checkpoint_every || self.is_tight(self.groups.wanted());
+        let full = changed >= settings.checkpoint_every || self.exposure() >= settings.window;
         let idle = changed > 0 && self.is_idle();
         let due = self.next_write(now).is_some_and(|instant| instant <= now);
         if self.settler.has_parts() || (full && changed > 0) || idle || due {
