@@ -2,6 +2,8 @@
 
 mod append;
 mod page;
+mod versions;
 
 pub(crate) use append::{AppendSql, INNER, Savepoint, append_in, append_joined};
 pub(crate) use page::{Page, PageSql, read_exact};
+pub(crate) use versions::Versions;

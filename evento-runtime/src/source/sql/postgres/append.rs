@@ -7,6 +7,7 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::Query;
 
+use super::versions::{Bases, Versions};
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::source::sql::known::recognise;
@@ -41,7 +42,8 @@ macro_rules! version {
     };
 }
 
-/// The transaction id before any position: what the judging of holes relies on. Then the events, and `r` in their order.
+/// The transaction id before any position: what the judging of holes relies on. Then the events, and `r` in their order. The
+/// version of a stream is asked of its index only where none is given.
 macro_rules! insert {
     ($begun:literal, $new:literal, $rows:literal, $first:expr, $returning:literal) => {
         concat!(
@@ -53,9 +55,9 @@ macro_rules! insert {
             $new,
             " INSERT INTO @event \
              (position, id, name, context, key, version, slice, recorded_at, content_type, metadata, payload) \
-             SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + ",
+             SELECT nextval('@position'::regclass), r.id, r.name, r.context, r.key, r.nth + coalesce(r.base, ",
             version!("r"),
-            ", r.slice, begun.at, r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (",
+            "), r.slice, begun.at, r.content_type, r.metadata, r.payload FROM begun CROSS JOIN (",
             $rows,
             ") AS r CROSS JOIN (SELECT ?::bigint AS version) AS expected \
              WHERE expected.version IS NULL OR expected.version = ",
@@ -68,8 +70,8 @@ macro_rules! insert {
         insert!(
             $begun,
             ", new AS MATERIALIZED (SELECT * FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], \
-             ?::bigint[], ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
-             AS u (id, name, context, key, nth, slice, content_type, metadata, payload, n))",
+             ?::bigint[], ?::bigint[], ?::text[], ?::bytea[], ?::bytea[]) WITH ORDINALITY \
+             AS u (id, name, context, key, nth, base, slice, content_type, metadata, payload, n))",
             "SELECT * FROM new ORDER BY n",
             concat!("(SELECT ", version!("f"), " FROM new AS f WHERE f.n = 1)"),
             $returning
@@ -83,8 +85,8 @@ const INSERT: &str = insert!("", "");
 const INSERT_ONE: &str = insert!(
     "",
     "",
-    "SELECT ?::bytea AS id, ?::text AS name, ?::text AS context, ?::text AS key, ?::bigint AS nth, ?::bigint AS slice, \
-     ?::text AS content_type, ?::bytea AS metadata, ?::bytea AS payload",
+    "SELECT ?::bytea AS id, ?::text AS name, ?::text AS context, ?::text AS key, ?::bigint AS nth, ?::bigint AS base, \
+     ?::bigint AS slice, ?::text AS content_type, ?::bytea AS metadata, ?::bytea AS payload",
     version!("r"),
     ""
 );
@@ -138,6 +140,7 @@ pub(crate) async fn append_in(
     sql: (&'static Statements, &AppendSql),
     batch: &Append,
     savepoint: Option<&Savepoint>,
+    versions: &Versions,
 ) -> Result<Appended, AppendError> {
     let Some(first) = batch.events.first() else { return Err(AppendError::Empty) };
     for round in 0..ROUNDS {
@@ -151,7 +154,18 @@ pub(crate) async fn append_in(
                 PostgresSession::new(connection, name, prepared).execute(sql.1.queue, &values).await?;
             }
         }
-        let tried = try_once(connection, name, prepared, sql.1, batch).await;
+        // What is expected of a stream is compared with what it is, and what may be undone is not known for certain.
+        let ask = round > 0 || batch.expected != Expected::Any || savepoint.is_some();
+        let bases = versions.bases(&*batch.events, ask);
+        let tried = try_once(connection, name, prepared, sql.1, batch, &bases).await;
+        match &tried {
+            Ok((Tried::Stored(_), stored)) if savepoint.is_none() => {
+                versions.learn(&*batch.events, &bases, stored.iter().map(|(_, version)| *version));
+            }
+            Ok(_) => {}
+            Err(_) => versions.forget(),
+        }
+        let tried = tried.map(|(tried, _)| tried);
         if let Some(savepoint) = savepoint {
             let end = if matches!(tried, Ok(Tried::Stored(_))) { savepoint.keep } else { savepoint.undo };
             let ended = PostgresSession::new(connection, name, prepared).run(end).await;
@@ -191,7 +205,8 @@ async fn try_once(
     prepared: bool,
     sql: &AppendSql,
     batch: &Append,
-) -> Result<Tried, StoreError> {
+    bases: &Bases,
+) -> Result<(Tried, Vec<Numbers>), StoreError> {
     let expected = match batch.expected {
         Expected::Any => None,
         Expected::New => Some(0),
@@ -200,29 +215,31 @@ async fn try_once(
     let query = match &*batch.events {
         [event] => {
             tell!(name, sql.insert_one);
-            one(event, sql.insert_one, expected)
+            one(event, bases.of.first().copied().flatten(), sql.insert_one, expected)
         }
         events => {
             tell!(name, sql.insert);
-            Columns::of(events).query(sql.insert, expected)
+            Columns::of(events, bases).query(sql.insert, expected)
         }
     };
     let rows = match query.persistent(prepared).fetch_all(&mut *connection).await {
         Ok(rows) => rows,
         Err(error) => {
             return match is_duplicate(&error).as_deref() {
-                Some("evento_event_id") => Ok(Tried::KnownId),
-                Some("evento_event_stream") => Ok(Tried::Overtaken),
+                Some("evento_event_id") => Ok((Tried::KnownId, Vec::new())),
+                Some("evento_event_stream") => Ok((Tried::Overtaken, Vec::new())),
                 _ => Err(failed(name, error)),
             };
         }
     };
     let numbers: Result<Vec<_>, _> = rows.iter().map(numbers).collect();
-    let numbers = numbers.map_err(|error| failed(name, error))?;
-    let (Some(first), Some(last)) = (numbers.iter().min(), numbers.iter().max()) else { return Ok(Tried::Refused) };
+    let mut numbers = numbers.map_err(|error| failed(name, error))?;
+    numbers.sort_unstable();
+    let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return Ok((Tried::Refused, numbers)) };
     let position = |number: i64| Position::from_u64(number.unsigned_abs());
     let version = last.1.map(i64::unsigned_abs);
-    Ok(Tried::Stored(Appended::new(position(first.0), position(last.0), version, false)))
+    let appended = Appended::new(position(first.0), position(last.0), version, false);
+    Ok((Tried::Stored(appended), numbers))
 }
 
 /// Stores events that were appended each by itself, whatever the versions of their streams; answers in their order.
@@ -232,22 +249,31 @@ pub(crate) async fn append_joined(
     name: &Arc<str>,
     sql: &AppendSql,
     events: &[&PreparedEvent],
+    versions: &Versions,
 ) -> Result<Option<Vec<Appended>>, StoreError> {
     // In the order of their streams, so that nobody waits for each other in a circle.
     let mut ordered = events.to_vec();
     ordered.sort_by_key(|event| (&event.context, &event.key));
     tell!(name, sql.joined);
-    let query = Columns::of(ordered.iter().copied()).query(sql.joined, None);
+    let bases = versions.bases(ordered.iter().copied(), false);
+    let query = Columns::of(ordered.iter().copied(), &bases).query(sql.joined, None);
     let rows = match query.fetch_all(&mut *connection).await {
         Ok(rows) => rows,
         Err(error) => {
             let error = failed(name, error);
-            return if is_apart(error.kind()) { Ok(None) } else { Err(error) };
+            if is_apart(error.kind()) {
+                return Ok(None);
+            }
+            versions.forget();
+            return Err(error);
         }
     };
     let read = |row: &PgRow| Ok((row.try_get_unchecked::<&[u8], _>(2)?.to_vec(), numbers(row)?));
     let stored: Result<HashMap<Vec<u8>, _>, _> = rows.iter().map(read).collect();
     let stored = stored.map_err(|error| failed(name, error))?;
+    let version =
+        |event: &&PreparedEvent| stored.get(&event.id.as_uuid().as_bytes()[..]).and_then(|(_, version)| *version);
+    versions.learn(ordered.iter().copied(), &bases, ordered.iter().map(version));
     let appended = events.iter().map(|event| {
         let (number, version) = stored.get(&event.id.as_uuid().as_bytes()[..])?;
         let position = Position::from_u64(number.unsigned_abs());
@@ -262,13 +288,16 @@ const fn is_apart(kind: StoreErrorKind) -> bool {
 }
 
 /// Position and version of a row.
-fn numbers(row: &PgRow) -> Result<(i64, Option<i64>), sqlx::Error> {
+type Numbers = (i64, Option<i64>);
+
+fn numbers(row: &PgRow) -> Result<Numbers, sqlx::Error> {
     Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
 /// A single event.
 fn one<'a>(
     event: &'a PreparedEvent,
+    base: Option<i64>,
     sql: &'static str,
     expected: Option<i64>,
 ) -> Query<'a, sqlx::Postgres, PgArguments> {
@@ -278,6 +307,7 @@ fn one<'a>(
         .bind(&event.context)
         .bind(event.key.as_deref())
         .bind(event.key.as_deref().map(|_| 1_i64))
+        .bind(base)
         .bind(i64::from(event.slice()))
         .bind(&event.content_type)
         .bind(metadata(event))
@@ -298,6 +328,7 @@ struct Columns<'a> {
     keys: Vec<Option<&'a str>>,
     /// The number within its stream and batch, from 1.
     nths: Vec<Option<i64>>,
+    bases: Vec<Option<i64>>,
     slices: Vec<i64>,
     content_types: Vec<&'a str>,
     metadata: Vec<Option<&'a [u8]>>,
@@ -305,8 +336,8 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(events: impl IntoIterator<Item = &'a PreparedEvent>) -> Self {
-        let mut columns = Self::default();
+    fn of(events: impl IntoIterator<Item = &'a PreparedEvent>, bases: &Bases) -> Self {
+        let mut columns = Self { bases: bases.of.clone(), ..Self::default() };
         let mut counts: HashMap<(&str, &str), i64> = HashMap::new();
         for event in events {
             columns.ids.push(event.id.as_uuid().as_bytes());
@@ -333,6 +364,7 @@ impl<'a> Columns<'a> {
             .bind(self.contexts)
             .bind(self.keys)
             .bind(self.nths)
+            .bind(self.bases)
             .bind(self.slices)
             .bind(self.content_types)
             .bind(self.metadata)

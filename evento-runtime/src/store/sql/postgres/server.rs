@@ -15,7 +15,9 @@ use super::statements::{SERVER, SQL};
 use crate::error::{AppendError, StoreError, StoreErrorKind};
 use crate::event::StoredEvent;
 use crate::source::sql::position_of;
-use crate::source::sql::postgres::{AppendSql, INNER, Page, PageSql, Savepoint, append_in, append_joined, read_exact};
+use crate::source::sql::postgres::{
+    AppendSql, INNER, Page, PageSql, Savepoint, Versions, append_in, append_joined, read_exact,
+};
 use crate::source::{Append, Appended, Batch, EventFilter, FetchLimits, Held, PreparedEvent};
 use crate::store::sql::joining::{Joining, may_join};
 use crate::store::sql::names::Names;
@@ -38,6 +40,7 @@ pub(crate) struct PostgresServer {
     pub(super) channel: String,
     pub(super) tracker: Tracker,
     pub(super) joining: Joining,
+    versions: Versions,
 }
 
 impl PostgresServer {
@@ -62,6 +65,7 @@ impl PostgresServer {
             channel: format!("evento:{}", config.schema),
             tracker: Tracker::default(),
             joining: Joining::default(),
+            versions: Versions::default(),
         }
     }
 
@@ -77,7 +81,8 @@ impl PostgresServer {
         savepoint: Option<&Savepoint>,
         prepared: bool,
     ) -> Result<Appended, AppendError> {
-        append_in(connection, &self.name, prepared, (self.sql, &self.append_sql), batch, savepoint).await
+        let sql = (self.sql, &self.append_sql);
+        append_in(connection, &self.name, prepared, sql, batch, savepoint, &self.versions).await
     }
 
     /// In a statement of its own. To be run in a task that nobody drops.
@@ -103,7 +108,7 @@ impl PostgresServer {
         connection: &mut PgConnection,
         events: &[&PreparedEvent],
     ) -> Result<Option<Vec<Appended>>, StoreError> {
-        append_joined(connection, &self.name, &self.append_sql, events).await
+        append_joined(connection, &self.name, &self.append_sql, events, &self.versions).await
     }
 }
 
@@ -134,6 +139,8 @@ impl Server for PostgresServer {
     }
 
     async fn connect(&self) -> Result<PgConnection, StoreError> {
+        // Perhaps another server by now, which has not everything that was committed.
+        self.versions.forget();
         connect(&self.options, &self.name).await
     }
 
@@ -229,7 +236,9 @@ impl Server for PostgresServer {
         let tell = inner.writers.run(Wrap::Bare, move |server, connection| {
             Box::pin(async move {
                 let values = [Value::Text(&server.channel)];
-                server.session(connection).execute("SELECT pg_notify($1, '')", &values).await?;
+                // A hint need not survive a crash: its commit waits for no disk.
+                let tell = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
+                server.session(connection).execute(tell, &values).await?;
                 Ok::<_, StoreError>(())
             })
         });

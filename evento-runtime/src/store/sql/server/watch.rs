@@ -4,14 +4,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+
 use super::{Inner, Server};
 
 const BRISK: Duration = Duration::from_millis(100);
 const LAZY: Duration = Duration::from_secs(1);
 /// While a hole is being waited for.
 const RESTLESS: Duration = Duration::from_millis(20);
-/// Others are told of appends this often at most.
-const TELLING: Duration = Duration::from_millis(5);
+/// Others are told of appends this often at most, and less often while there are always more.
+const TELLING: Duration = Duration::from_millis(1);
+const TELLING_OF_MANY: Duration = Duration::from_millis(5);
 
 /// The tasks hold the store weakly: dropping the last handle ends them.
 pub(super) fn start<S: Server>(inner: &Arc<Inner<S>>) {
@@ -72,14 +75,21 @@ async fn watch<S: Server>(inner: Weak<Inner<S>>, stop: tokio_util::sync::Cancell
 
 async fn tell<S: Server>(inner: Weak<Inner<S>>, stop: tokio_util::sync::CancellationToken) {
     let Some(appended) = inner.upgrade().map(|inner| Arc::clone(&inner.appended)) else { return };
+    let mut many = false;
     loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            () = appended.notified() => {}
+        if !many {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = appended.notified() => {}
+            }
         }
         let Some(telling) = inner.upgrade() else { break };
         S::notify(&telling).await;
         drop(telling);
-        tokio::time::sleep(TELLING).await;
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(if many { TELLING_OF_MANY } else { TELLING }) => {}
+        }
+        many = appended.notified().now_or_never().is_some();
     }
 }
