@@ -42,6 +42,8 @@ mod read_only;
 mod room;
 #[cfg(feature = "postgres")]
 mod takeover;
+#[cfg(feature = "postgres")]
+mod versions;
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod helpers {
