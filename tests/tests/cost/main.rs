@@ -4,6 +4,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod allocations;
+#[cfg(feature = "postgres")]
+mod groups;
 mod instructions;
 mod statements;
 mod streams;

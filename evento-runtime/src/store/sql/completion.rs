@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::consumer::Named;
 use super::session::{Session, Value};
-use super::statements::{Chunked, Several, Statements, chunks, listed};
+use super::statements::{Chunked, Several, Statements, chunks};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::event::Position;
 use crate::identity::ConsumerId;
@@ -67,7 +67,7 @@ pub(super) async fn settle(
     completed: &[Position],
 ) -> Result<Standing, StoreError> {
     let completed = distinct(completed);
-    let list = listed(completed.iter().copied());
+    let list = listed(&completed);
     let rows = session.fetch(statement, &[Value::Int(consumer), lease.epoch.0.into(), Value::Text(&list)]).await?;
     let Some(row) = rows.first() else { return Ok(Standing::NotMarked) };
     match (row.flag(0)?, row.int(1)?) {
@@ -87,7 +87,7 @@ async fn all(
     if positions.is_empty() {
         return Ok(0);
     }
-    let list = listed(positions.iter().copied());
+    let list = listed(positions);
     session.execute(statement, &[first, &[Value::Text(&list)]].concat()).await
 }
 
@@ -121,4 +121,18 @@ pub(crate) async fn list(
 ) -> Result<Vec<Position>, StoreError> {
     let rows = session.fetch(sql.completions.list, &Named::new(consumer).values()).await?;
     rows.iter().map(|row| row.opt_position(0)?.ok_or_else(|| row.damaged(0))).collect()
+}
+
+/// Positions as one value: hexadecimal, with commas between them.
+fn listed(positions: &[&Position]) -> String {
+    let mut list = String::new();
+    for position in positions {
+        if !list.is_empty() {
+            list.push(',');
+        }
+        for byte in position.as_bytes() {
+            list.extend([byte >> 4, byte & 15].map(|nibble| char::from(b"0123456789abcdef"[usize::from(nibble)])));
+        }
+    }
+    list
 }

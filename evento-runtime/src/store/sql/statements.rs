@@ -1,7 +1,6 @@
 //! What a dialect has to say. Placeholders stand in textual order and are bound in that order.
 
 use super::prune::PruneStatements;
-use crate::event::Position;
 
 /// One statement for several rows at once, for each of these numbers of rows, the largest first, the last one 1.
 pub(crate) type Chunked = [(usize, &'static str); 4];
@@ -208,22 +207,8 @@ pub(crate) struct CompletionStatements {
 pub(crate) enum Several {
     /// For so many at once, each a value.
     Chunked(Chunked),
-    /// For however many in one value, [`listed`].
+    /// For however many in one value: hexadecimal, with commas between them.
     Listed(&'static str),
-}
-
-/// Positions as one value: hexadecimal, with commas between them.
-pub(crate) fn listed<'p>(positions: impl IntoIterator<Item = &'p Position>) -> String {
-    let mut list = String::new();
-    for position in positions {
-        if !list.is_empty() {
-            list.push(',');
-        }
-        for byte in position.as_bytes() {
-            list.extend([byte >> 4, byte & 15].map(|nibble| char::from(b"0123456789abcdef"[usize::from(nibble)])));
-        }
-    }
-    list
 }
 
 /// The statements about commands, audit and instances.

@@ -108,7 +108,8 @@ impl AppendSql {
 
 /// One try.
 enum Tried {
-    Stored(Appended),
+    /// With the versions of its events, in their order.
+    Stored(Appended, Vec<Option<i64>>),
     /// The expected version was not there, or somebody was faster; nothing is stored.
     Refused,
     /// An id is there already; nothing is stored, and the transaction has failed.
@@ -158,16 +159,8 @@ pub(crate) async fn append_in(
         let ask = round > 0 || batch.expected != Expected::Any || savepoint.is_some();
         let bases = versions.bases(&*batch.events, ask);
         let tried = try_once(connection, name, prepared, sql.1, batch, &bases).await;
-        match &tried {
-            Ok((Tried::Stored(_), stored)) if savepoint.is_none() => {
-                versions.learn(&*batch.events, &bases, stored.iter().map(|(_, version)| *version));
-            }
-            Ok(_) => {}
-            Err(_) => versions.forget(),
-        }
-        let tried = tried.map(|(tried, _)| tried);
         if let Some(savepoint) = savepoint {
-            let end = if matches!(tried, Ok(Tried::Stored(_))) { savepoint.keep } else { savepoint.undo };
+            let end = if matches!(tried, Ok(Tried::Stored(..))) { savepoint.keep } else { savepoint.undo };
             let ended = PostgresSession::new(connection, name, prepared).run(end).await;
             if tried.is_ok() {
                 ended?;
@@ -175,7 +168,12 @@ pub(crate) async fn append_in(
         }
         let mut session = PostgresSession::new(connection, name, prepared);
         match tried? {
-            Tried::Stored(appended) => return Ok(appended),
+            Tried::Stored(appended, stored) => {
+                if savepoint.is_none() {
+                    versions.learn(bases, stored);
+                }
+                return Ok(appended);
+            }
             Tried::KnownId => {
                 if let Some(answer) = recognise(&mut session, sql.0, batch, i64::MAX).await? {
                     return answer;
@@ -206,7 +204,7 @@ async fn try_once(
     sql: &AppendSql,
     batch: &Append,
     bases: &Bases,
-) -> Result<(Tried, Vec<Numbers>), StoreError> {
+) -> Result<Tried, StoreError> {
     let expected = match batch.expected {
         Expected::Any => None,
         Expected::New => Some(0),
@@ -226,8 +224,8 @@ async fn try_once(
         Ok(rows) => rows,
         Err(error) => {
             return match is_duplicate(&error).as_deref() {
-                Some("evento_event_id") => Ok((Tried::KnownId, Vec::new())),
-                Some("evento_event_stream") => Ok((Tried::Overtaken, Vec::new())),
+                Some("evento_event_id") => Ok(Tried::KnownId),
+                Some("evento_event_stream") => Ok(Tried::Overtaken),
                 _ => Err(failed(name, error)),
             };
         }
@@ -235,11 +233,11 @@ async fn try_once(
     let numbers: Result<Vec<_>, _> = rows.iter().map(numbers).collect();
     let mut numbers = numbers.map_err(|error| failed(name, error))?;
     numbers.sort_unstable();
-    let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return Ok((Tried::Refused, numbers)) };
+    let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return Ok(Tried::Refused) };
     let position = |number: i64| Position::from_u64(number.unsigned_abs());
     let version = last.1.map(i64::unsigned_abs);
     let appended = Appended::new(position(first.0), position(last.0), version, false);
-    Ok((Tried::Stored(appended), numbers))
+    Ok(Tried::Stored(appended, numbers.into_iter().map(|(_, version)| version).collect()))
 }
 
 /// Stores events that were appended each by itself, whatever the versions of their streams; answers in their order.
@@ -261,11 +259,7 @@ pub(crate) async fn append_joined(
         Ok(rows) => rows,
         Err(error) => {
             let error = failed(name, error);
-            if is_apart(error.kind()) {
-                return Ok(None);
-            }
-            versions.forget();
-            return Err(error);
+            return if is_apart(error.kind()) { Ok(None) } else { Err(error) };
         }
     };
     let read = |row: &PgRow| Ok((row.try_get_unchecked::<&[u8], _>(2)?.to_vec(), numbers(row)?));
@@ -273,7 +267,7 @@ pub(crate) async fn append_joined(
     let stored = stored.map_err(|error| failed(name, error))?;
     let version =
         |event: &&PreparedEvent| stored.get(&event.id.as_uuid().as_bytes()[..]).and_then(|(_, version)| *version);
-    versions.learn(ordered.iter().copied(), &bases, ordered.iter().map(version));
+    versions.learn(bases, ordered.iter().map(version));
     let appended = events.iter().map(|event| {
         let (number, version) = stored.get(&event.id.as_uuid().as_bytes()[..])?;
         let position = Position::from_u64(number.unsigned_abs());
@@ -288,9 +282,7 @@ const fn is_apart(kind: StoreErrorKind) -> bool {
 }
 
 /// Position and version of a row.
-type Numbers = (i64, Option<i64>);
-
-fn numbers(row: &PgRow) -> Result<Numbers, sqlx::Error> {
+fn numbers(row: &PgRow) -> Result<(i64, Option<i64>), sqlx::Error> {
     Ok((row.try_get(0)?, row.try_get(1)?))
 }
 

@@ -33,6 +33,8 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Bases {
     age: u64,
+    /// The stream of each event, if it has one.
+    streams: Vec<Option<String>>,
     /// Of each event: the version of its stream before the batch; `None`: to be asked for.
     pub(crate) of: Vec<Option<i64>>,
 }
@@ -40,26 +42,22 @@ pub(crate) struct Bases {
 impl Versions {
     /// What is relied on for a batch. `ask`: nothing.
     pub(crate) fn bases<'e>(&self, events: impl IntoIterator<Item = &'e PreparedEvent>, ask: bool) -> Bases {
+        let streams: Vec<_> = events.into_iter().map(stream).collect();
         let known = lock(&self.0);
-        let bold = !ask && known.confirmed >= CONFIRMED;
-        let base = |event: &PreparedEvent| if bold { known.find(&name(event)?) } else { None };
-        Bases { age: known.age, of: events.into_iter().map(base).collect() }
+        let relied = !ask && known.confirmed >= CONFIRMED;
+        let of = streams.iter().map(|stream| stream.as_ref().filter(|_| relied).and_then(|stream| known.find(stream)));
+        Bases { age: known.age, of: of.collect(), streams }
     }
 
     /// A batch is committed; `versions`: of its events, in their order.
-    pub(crate) fn learn<'e>(
-        &self,
-        events: impl IntoIterator<Item = &'e PreparedEvent>,
-        bases: &Bases,
-        versions: impl IntoIterator<Item = Option<i64>>,
-    ) {
+    pub(crate) fn learn(&self, bases: Bases, versions: impl IntoIterator<Item = Option<i64>>) {
         let mut known = lock(&self.0);
         if known.age != bases.age {
             return;
         }
-        for ((event, base), version) in events.into_iter().zip(&bases.of).zip(versions) {
-            let (Some(name), Some(version)) = (name(event), version) else { continue };
-            let before = known.find(&name);
+        for ((stream, base), version) in bases.streams.into_iter().zip(bases.of).zip(versions) {
+            let (Some(stream), Some(version)) = (stream, version) else { continue };
+            let before = known.find(&stream);
             if base.is_none()
                 && let Some(before) = before
             {
@@ -71,7 +69,7 @@ impl Versions {
                 };
             }
             if before < Some(version) {
-                known.put(name, version);
+                known.put(stream, version);
             }
         }
     }
@@ -84,20 +82,20 @@ impl Versions {
 }
 
 impl Known {
-    fn find(&self, name: &str) -> Option<i64> {
-        self.recent.get(name).or_else(|| self.older.get(name)).copied()
+    fn find(&self, stream: &str) -> Option<i64> {
+        self.recent.get(stream).or_else(|| self.older.get(stream)).copied()
     }
 
-    fn put(&mut self, name: String, version: i64) {
+    fn put(&mut self, stream: String, version: i64) {
         if self.recent.len() >= STREAMS {
             self.older = std::mem::take(&mut self.recent);
         }
-        self.recent.insert(name, version);
+        self.recent.insert(stream, version);
     }
 }
 
 /// Context and key; no text of this database holds what is between them.
-fn name(event: &PreparedEvent) -> Option<String> {
+fn stream(event: &PreparedEvent) -> Option<String> {
     Some([&event.context, "\0", event.key.as_ref()?].concat())
 }
 
@@ -119,8 +117,9 @@ mod tests {
 
     fn append(versions: &Versions, event: &PreparedEvent, version: i64) -> Option<i64> {
         let bases = versions.bases([event], false);
-        versions.learn([event], &bases, [Some(version)]);
-        bases.of[0]
+        let base = bases.of[0];
+        versions.learn(bases, [Some(version)]);
+        base
     }
 
     /// So often that what is known is relied on.
@@ -141,7 +140,7 @@ mod tests {
         // Who ran into somebody asks, and finds one more than there should be.
         let asked = versions.bases([&a], true);
         assert_eq!(asked.of, [None]);
-        versions.learn([&a], &asked, [Some(last + 2)]);
+        versions.learn(asked, [Some(last + 2)]);
         assert_eq!(versions.bases([&a], false).of, [None]);
     }
 
@@ -149,10 +148,10 @@ mod tests {
     fn appends_of_this_process_may_be_told_in_any_order() {
         let a = event("a");
         let (versions, last) = trusted(&a);
-        let (one, other) = (versions.bases([&a], true), versions.bases([&a], true));
-        versions.learn([&a], &one, [Some(last + 1)]);
-        versions.learn([&a], &one, [Some(last + 2)]);
-        versions.learn([&a], &other, [Some(last + 1)]);
+        let [first, second, third] = [(); 3].map(|()| versions.bases([&a], true));
+        versions.learn(second, [Some(last + 1)]);
+        versions.learn(third, [Some(last + 2)]);
+        versions.learn(first, [Some(last)]);
         assert_eq!(versions.bases([&a], false).of, [Some(last + 2)]);
     }
 
@@ -171,8 +170,8 @@ mod tests {
         let (versions, last) = trusted(&a);
         let bases = versions.bases([&a], false);
         versions.forget();
-        versions.learn([&a], &bases, [Some(last + 1)]);
-        assert_eq!(lock(&versions.0).find(&name(&a).unwrap()), None);
+        versions.learn(bases, [Some(last + 1)]);
+        assert_eq!(lock(&versions.0).find(&stream(&a).unwrap()), None);
         assert_eq!(append(&versions, &a, 1), None);
     }
 
@@ -184,7 +183,7 @@ mod tests {
             append(&versions, &event(&n.to_string()), 1);
         }
         let known = lock(&versions.0);
-        assert_eq!(known.find(&name(&first).unwrap()), None);
+        assert_eq!(known.find(&stream(&first).unwrap()), None);
         assert!(known.recent.len() + known.older.len() <= 2 * STREAMS);
     }
 }

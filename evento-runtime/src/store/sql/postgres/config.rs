@@ -29,6 +29,10 @@ pub enum Pooler {
 
 /// A PostgreSQL database as log and store, not connected yet. PostgreSQL 14 or newer.
 ///
+/// A process that is alone in its streams remembers the versions it has left, and does not ask for them again: who deletes
+/// the last events of a stream by hand while it runs leaves a gap in its versions. Whoever appends to the same stream is
+/// noticed, and every new connection begins without memory.
+///
 /// ```
 /// use evento_runtime::store::Postgres;
 /// let config = Postgres::url("postgres://app:secret@db.internal/shop").schema("orders");
